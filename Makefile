@@ -1,0 +1,71 @@
+# The project's tasks. Everything is installed in .venv; nothing outside the checkout is touched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# $(call require_python,INTERPRETER)
+require_python = $(1) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
+	"regard needs Python 3.11 or later; $(1) is " + sys.version.split()[0] + ". $(2)")'
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup test verify lint format wheel wheel-check clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: $(STAMP) ## make .venv and install regard in it, with everything for development
+	@echo "setup: $(VENV) is up to date"
+
+# pip comes last into a new environment: where it is missing, the environment is not whole.
+$(BIN)/pip:
+	@command -v $(PYTHON) >/dev/null || { echo "setup: no '$(PYTHON)' here; install Python 3.11 or later, or name one: make setup PYTHON=…" >&2; exit 1; }
+	@$(call require_python,$(PYTHON),Name another: make setup PYTHON=python3.12)
+	@echo "setup: making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/pip
+	@$(call require_python,$(BIN)/python,Remove $(VENV) and run make setup again.)
+	@echo "setup: installing regard and its dependencies in $(VENV) (the first time takes minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,tensorboard]'
+	@touch $@
+
+test: setup ## run the tests
+	$(BIN)/python -m pytest -q --durations=10
+
+verify: setup ## run the slow proofs
+	$(BIN)/python -m pytest -m verify -s --timeout=7200
+
+lint: setup ## check format, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --project pyproject.toml
+
+format: setup ## format the code and mend what ruff can
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+wheel: setup ## build the wheel into dist/
+	@rm -f dist/regard-*.whl
+	$(BIN)/python -m build --wheel --outdir dist
+
+wheel-check: wheel ## install the wheel in an empty environment and start it there
+	@set -e; \
+	root=$$(pwd); folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	echo "wheel-check: installing $$(ls dist/regard-*.whl) in an empty environment"; \
+	$(PYTHON) -m venv "$$folder/venv"; \
+	"$$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/regard-*.whl; \
+	cd "$$folder"; \
+	venv/bin/regard --version; \
+	venv/bin/regard --help; \
+	venv/bin/python -c 'import importlib.resources as r; p = r.files("regard"); \
+	recipes = sorted(f.name for f in (p / "recipes").iterdir() if f.name.endswith(".toml")); \
+	assert recipes, "no recipe in the wheel"; assert (p / "py.typed").is_file(), "no py.typed in the wheel"; \
+	print("recipes:", *recipes)'; \
+	echo "wheel-check: passed"
+
+clean: ## remove what was generated (not .venv, runs/ or data/)
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find regard tests -name __pycache__ -type d -prune -exec rm -rf {} +

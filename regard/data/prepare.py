@@ -1,0 +1,378 @@
+"""From text files to a tokenizer and a store, in a process of its own.
+
+`prepare` starts a child that reads, checks, filters and tokenises; it does not import torch, and its memory goes back
+to the system when it ends. The child answers in JSON lines: {"done": n, "of": m, "what": …} while it works, then
+{"meta": …} or {"error": …}.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard import errors
+from regard.data.store import FORMAT, META, SIDES, StoreWriter
+from regard.errors import ConfigError, CorpusError, RegardError, RunError
+from regard.files import write_atomically
+from regard.text.corpus import CorpusFiles, file_sha256, read_pairs
+from regard.text.filters import FilterConfig, FilterReport, drop_reason, first_occurrences, is_empty, pair_hash
+from regard.text.tokenizer import END, BpeCodec, Tokenizer, TokenizerConfig, train_tokenizer
+
+CHUNK = 10_000
+HELD_OUT_SHARE, HELD_OUT_MOST = 0.02, 1000
+
+Say = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusConfig:
+    """A corpus: two line-aligned files, or one TSV."""
+
+    source: str = ""
+    target: str = ""
+    """Empty: `source` is a TSV of both sides."""
+    weight: float = 1.0
+    """How often each pair is seen in an epoch."""
+    tag: str = ""
+    """A symbol put before each source sentence, by which the model tells corpora apart."""
+
+    def __post_init__(self) -> None:
+        if not self.source:
+            raise ConfigError("a corpus needs a source: data.train = [{ source = 'a.en', target = 'a.de' }]")
+        if not 0.0 < self.weight <= 1000.0:
+            raise ConfigError(f"data.train.weight={self.weight} must be above 0 and at most 1000")
+
+    def files(self, base: Path) -> CorpusFiles:
+        return CorpusFiles(base / self.source, base / self.target if self.target else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Which text. Paths start at `--data`."""
+
+    source_language: str = ""
+    target_language: str = ""
+    train: tuple[CorpusConfig, ...] = ()
+    valid: tuple[CorpusConfig, ...] = ()
+    """Empty: a slice of the training pairs is held out, chosen by the pairs' hashes, so equal pairs stay together."""
+    test: tuple[CorpusConfig, ...] = ()
+    """Scored once, when training has ended."""
+    filters: FilterConfig = field(default_factory=FilterConfig)
+
+    def __post_init__(self) -> None:
+        if len(self.train) > 255:
+            raise ConfigError(f"data.train has {len(self.train)} corpora; at most 255 fit, join some of them")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(sorted({corpus.tag for corpus in self.train if corpus.tag}))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that decides what is in a store."""
+
+    data: DataConfig
+    tokenizer: TokenizerConfig
+    base: Path
+    given_tokenizer: str | None = None
+    """The JSON of another run's tokenizer, to be used as it is."""
+
+
+def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
+    """Fills `folder` unless it holds the same already, and gives its meta; raises the child's error as our own."""
+    command = [sys.executable, "-m", "regard.data.prepare", str(folder)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    assert process.stdin and process.stdout
+    try:
+        process.stdin.write(task_to_json(task).encode())
+        process.stdin.close()
+        for line in process.stdout:
+            answer = json.loads(line)
+            if "meta" in answer:
+                return answer["meta"]
+            if "error" in answer:
+                raise getattr(errors, answer["kind"])(answer["error"])
+            if say is not None:
+                say(answer["done"], answer["of"], answer["what"])
+        raise RunError(f"preparing the corpus stopped with code {process.wait()}; is there memory left?")
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def task_to_json(task: Task) -> str:
+    return json.dumps(
+        {
+            "data": asdict(task.data),
+            "tokenizer": asdict(task.tokenizer),
+            "base": str(task.base),
+            "given_tokenizer": task.given_tokenizer,
+        }
+    )
+
+
+def task_from_json(text: str) -> Task:
+    values = json.loads(text)
+    data = values["data"]
+    for part in ("train", "valid", "test"):
+        data[part] = tuple(CorpusConfig(**corpus) for corpus in data[part])
+    data["filters"] = FilterConfig(**data["filters"])
+    return Task(
+        DataConfig(**data), TokenizerConfig(**values["tokenizer"]), Path(values["base"]), values["given_tokenizer"]
+    )
+
+
+# What follows runs in the child.
+
+
+def hash_files(task: Task, say: Say) -> dict[str, str]:
+    """SHA-256 of every file, by the name that the recipe gives it."""
+    corpora = (*task.data.train, *task.data.valid)
+    names = sorted({name for corpus in corpora for name in (corpus.source, corpus.target) if name})
+    hashes: dict[str, str] = {}
+    for number, name in enumerate(names):
+        say(number, len(names), "hashing")
+        hashes[name] = file_sha256(task.base / name)
+    return hashes
+
+
+def store_key(task: Task, hashes: dict[str, str]) -> str:
+    """Equal keys, equal stores. Weights are not in it: they shape the batches, not the tokens."""
+    corpora = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.train]
+    valid = [[corpus.source, corpus.target] for corpus in task.data.valid]
+    settings = [FORMAT, corpora, valid, hashes, asdict(task.data.filters), asdict(task.tokenizer), task.given_tokenizer]
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
+    """Makes the store, or finds it made."""
+    hashes = hash_files(task, say)
+    key = store_key(task, hashes)
+    meta_path = folder / META
+    if meta_path.is_file():
+        try:
+            meta = json.loads(meta_path.read_text())
+            if meta["key"] == key:
+                return meta
+        except (ValueError, KeyError):
+            pass  # a store that was cut is made anew
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    meta = {"format": FORMAT, "key": key, "hashes": hashes} | Preparation(task, folder, say).run()
+    write_atomically(meta_path, json.dumps(meta, sort_keys=True, indent=1).encode())
+    return meta
+
+
+class Preparation:
+    """Two passes over the text: what to keep, then the tokens."""
+
+    def __init__(self, task: Task, folder: Path, say: Say) -> None:
+        self.task, self.folder, self.say = task, folder, say
+        self.report = FilterReport(config=task.data.filters)
+
+    def run(self) -> dict[str, Any]:
+        hashes, empty = self.scan()
+        held_out = self.held_out(hashes, empty)
+        kept = ~empty & ~held_out
+        if self.task.data.filters.drop_duplicates:
+            duplicate = kept & ~self.first_among(hashes, kept)
+            self.report.count("duplicate", int(duplicate.sum()))
+            kept &= ~duplicate
+        if not kept.any():
+            raise CorpusError(f"{self.task.data.train[0].source}: no pair is left to train on")
+        valid = self.write_valid(held_out)
+        tokenizer = self.make_tokenizer(kept)
+        tokenizer.save(self.folder / "tokenizer.json")
+        return self.write_store(tokenizer, kept) | {"valid_pairs": valid, "filters": self.report.to_json()}
+
+    def pairs(self) -> Iterator[tuple[int, str, str]]:
+        """Every training pair with the number of its corpus."""
+        for number, corpus in enumerate(self.task.data.train):
+            for source, target in read_pairs(corpus.files(self.task.base)):
+                yield number, source, target
+
+    def scan(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """The first pass: a hash for each pair, and which have an empty side."""
+        hashes, empty = array("Q"), bytearray()
+        for _, source, target in self.pairs():
+            hashes.append(pair_hash(source, target))
+            empty.append(is_empty(source, target))
+            if len(empty) % 100_000 == 0:
+                self.say(len(empty), 0, "reading")
+        is_empty_side = np.frombuffer(bytes(empty), dtype=np.bool_)
+        self.report.count("empty", int(is_empty_side.sum()))
+        return np.frombuffer(hashes, dtype=np.uint64).copy() if hashes else np.empty(0, np.uint64), is_empty_side
+
+    def held_out(self, hashes: NDArray[np.uint64], empty: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The pairs with the lowest hashes, where no validation corpus is given; equal pairs go together."""
+        usable = np.flatnonzero(~empty)
+        if self.task.data.valid or len(usable) < 2:
+            return np.zeros(len(hashes), dtype=bool)
+        wanted = min(HELD_OUT_MOST, max(1, int(len(usable) * HELD_OUT_SHARE)))
+        limit = np.partition(hashes[usable], wanted - 1)[wanted - 1]
+        return ~empty & (hashes <= limit)
+
+    def first_among(self, hashes: NDArray[np.uint64], kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        first = np.zeros(len(hashes), dtype=bool)
+        first[kept] = first_occurrences(hashes[kept])
+        return first
+
+    def write_valid(self, held_out: NDArray[np.bool_]) -> int:
+        """The validation pairs as text, each once; pairs with an empty side are left out."""
+        if self.task.data.valid:
+            pairs = (pair for corpus in self.task.data.valid for pair in read_pairs(corpus.files(self.task.base)))
+        else:
+            pairs = dict.fromkeys((source, target) for _, source, target in compress(self.pairs(), held_out))
+        kept = [pair for pair in pairs if not is_empty(*pair)]
+        for side, texts in zip(SIDES, zip(*kept, strict=True) if kept else ((), ()), strict=True):
+            (self.folder / f"valid.{side}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        return len(kept)
+
+    def make_tokenizer(self, kept: NDArray[np.bool_]) -> Tokenizer:
+        if self.task.given_tokenizer is not None:
+            return Tokenizer.from_json(self.task.given_tokenizer, "the tokenizer of the run to start from")
+        self.say(0, 0, "learning the tokenizer")
+
+        def side(index: int) -> Callable[[], Iterable[str]]:
+            return lambda: (pair[index] for pair in compress(self.pairs(), kept))
+
+        return train_tokenizer(
+            self.task.tokenizer, side(1), side(2), self.task.data.tags, num_pairs=int(kept.sum())
+        )
+
+    def write_store(self, tokenizer: Tokenizer, kept: NDArray[np.bool_]) -> dict[str, Any]:
+        """The second pass."""
+        largest = max(tokenizer.source.size, tokenizer.target.size)
+        with_words = self.task.tokenizer.dropout > 0.0
+        writer = StoreWriter(self.folder, "uint16" if largest <= 1 << 16 else "uint32", with_words=with_words)
+        words = {side: WordTypes(len(tokenizer.tags)) for side in SIDES} if with_words else {}
+        counts = dict.fromkeys(SIDES, 0)
+        total, seen = int(kept.sum()), 0
+        for number, sources, targets in chunks(compress(self.pairs(), kept)):
+            columns = self.encode(tokenizer, number, sources, targets, words)
+            if columns["source"]:
+                writer.append(number, columns)
+            for side in SIDES:
+                counts[side] += sum(map(len, columns[side]))
+            seen += len(sources)
+            self.say(seen, total, "tokenising")
+        writer.close()
+        if not writer.pairs:
+            raise CorpusError(
+                f"{self.task.data.train[0].source}: no pair is left to train on; {self.report.summary()}. "
+                f"Loosen data.filters"
+            )
+        for side, types in words.items():
+            (self.folder / f"{side}.types.json").write_text(json.dumps(types.words))
+        return {
+            "dtype": writer.dtype.name,
+            "shards": writer.shards,
+            "pairs": writer.pairs,
+            "tokens": counts,
+            "sizes": [tokenizer.source.size, tokenizer.target.size],
+            "first_type": FIRST_TYPE + len(tokenizer.tags),
+            "tokenizer": {"kind": tokenizer.kind, "joiner": tokenizer.joiner},
+        }
+
+    def encode(
+        self,
+        tokenizer: Tokenizer,
+        number: int,
+        sources: list[str],
+        targets: list[str],
+        words: dict[str, WordTypes],
+    ) -> dict[str, list[list[int]]]:
+        """Ids of the pairs that pass the filters."""
+        tag = self.task.data.train[number].tag
+        before = [tokenizer.tag_id(tag)] if tag else []
+        source_ids = tokenizer.source.encode_batch(sources)
+        target_ids = tokenizer.target.encode_batch(targets)
+        keep: list[bool] = []
+        for texts, ids in zip(zip(sources, targets, strict=True), zip(source_ids, target_ids, strict=True), strict=True):
+            reason = drop_reason(self.task.data.filters, *texts, len(ids[0]), len(ids[1]))
+            self.report.count(reason)
+            keep.append(reason is None)
+        columns = {
+            "source": [[*before, *ids, END] for ids in compress(source_ids, keep)],
+            "target": list(compress(target_ids, keep)),
+        }
+        if words:
+            codecs = {"source": (tokenizer.source, before, sources), "target": (tokenizer.target, [], targets)}
+            for side, (codec, prefix, texts) in codecs.items():
+                assert isinstance(codec, BpeCodec)
+                numbers = words[side].numbers
+                columns[f"{side}.words"] = [[*prefix, *numbers(codec.words(text))] for text in compress(texts, keep)]
+        return columns
+
+
+FIRST_TYPE = 4
+"""Word numbers below it, and the tags' behind it, are token ids of their own."""
+
+
+class WordTypes:
+    """Numbers for words, in the order in which they come."""
+
+    def __init__(self, tags: int) -> None:
+        self.first = FIRST_TYPE + tags
+        self.known: dict[str, int] = {}
+
+    def numbers(self, words: list[str]) -> list[int]:
+        known, first = self.known, self.first
+        return [known.setdefault(word, first + len(known)) for word in words]
+
+    @property
+    def words(self) -> list[str]:
+        return list(self.known)
+
+
+def chunks(pairs: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Up to `CHUNK` neighbours of one corpus."""
+    corpus, sources, targets = -1, list[str](), list[str]()
+    for number, source, target in pairs:
+        if sources and (number != corpus or len(sources) == CHUNK):
+            yield corpus, sources, targets
+            sources, targets = [], []
+        corpus = number
+        sources.append(source)
+        targets.append(target)
+    if sources:
+        yield corpus, sources, targets
+
+
+def main() -> None:
+    """Task on stdin, answers on stdout."""
+    answers = os.fdopen(os.dup(1), "w")
+
+    def answer(value: dict[str, Any]) -> None:
+        answers.write(json.dumps(value) + "\n")
+        answers.flush()
+
+    try:
+        task = task_from_json(sys.stdin.read())
+        meta = fill(task, Path(sys.argv[1]), lambda done, of, what: answer({"done": done, "of": of, "what": what}))
+        answer({"meta": meta})
+    except RegardError as error:
+        answer({"error": str(error), "kind": type(error).__name__})
+    except OSError as error:
+        answer({"error": f"{error.filename or sys.argv[1]}: {error.strerror}", "kind": "RunError"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The machine: threads, memory, precision. Instruction sets are probed in a child process, never assumed."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from regard.files import write_atomically
+
+PROBE = """
+import torch
+a = torch.randn(256, 256).to(torch.bfloat16)
+assert torch.isfinite((a @ a).float()).all()
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer = torch.nn.Linear(64, 64)
+    layer(torch.randn(32, 64)).float().sum().backward()
+"""
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_memory() -> int:
+    """Bytes that can be had without swapping, within the limit of our control group."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+        group = Path("/sys/fs/cgroup")
+        limit = (group / "memory.max").read_text().strip()
+        if limit.isdigit():
+            limits.append(int(limit) - int((group / "memory.current").read_text()))
+    except (OSError, ValueError, IndexError):
+        pass  # not Linux, or another layout: the machine's size has to do
+    return min(limits)
+
+
+def keep_memory() -> None:
+    """Tells glibc to keep freed memory instead of giving it back.
+
+    Training asks for the same large tensors again in each step; new pages, each zeroed by the system, cost more than
+    the softmax that fills them. Elsewhere than on glibc nothing happens.
+    """
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+    except OSError:
+        return
+    trim_threshold, top_pad, mmap_max = -1, -2, -4
+    libc.mallopt(mmap_max, 0)
+    libc.mallopt(trim_threshold, 2**31 - 1)
+    libc.mallopt(top_pad, 64 << 20)
+
+
+def set_threads(threads: int) -> int:
+    """For torch; 0 = one a core. Gives the number."""
+    import torch
+
+    torch.set_num_threads(threads or cores())
+    return torch.get_num_threads()
+
+
+def describe() -> dict[str, Any]:
+    """What the same bits are promised for."""
+    import torch
+
+    return {
+        "torch": torch.__version__,
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def choose_precision(wanted: str) -> str:
+    """fp32 or bf16. auto takes bf16 where the processor multiplies it in hardware and a child has survived doing so."""
+    if wanted != "auto":
+        return wanted
+    return "bf16" if "amx_bf16" in cpu_flags() and bf16_works() else "fp32"
+
+
+def cpu_flags() -> frozenset[str]:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("flags"):
+                return frozenset(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+def bf16_works(cache: Path | None = None) -> bool:
+    """A virtual machine may advertise AMX and trap it, which kills the process; so a child tries first, once."""
+    import torch
+
+    folder = cache or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "regard"
+    machine = json.dumps([platform.machine(), platform.release(), sorted(cpu_flags()), torch.__version__])
+    path = folder / f"bf16-{hashlib.sha256(machine.encode()).hexdigest()[:16]}.json"
+    try:
+        return bool(json.loads(path.read_text())["works"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # not probed yet, or unreadable: probe
+    child = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, timeout=120, check=False)
+    works = child.returncode == 0
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps({"works": works}).encode())
+    except (OSError, Exception):  # noqa: BLE001 - a cache that cannot be written costs a second next time
+        pass
+    return works

@@ -1,0 +1,66 @@
+"""From a run's directory to a model that translates. Nothing in it is executed: it is all data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.checkpoint import load_weights, signatures_of
+from regard.config import Config, build_config
+from regard.decode.translate import Translator
+from regard.errors import CheckpointError, ConfigError
+from regard.models import ARCHITECTURES
+from regard.models.transformer import TransformerConfig
+from regard.run import RunDirectory
+from regard.text.tokenizer import Tokenizer
+from regard.train.loop import load_parameters, parameters_of
+from regard.train.memory import parameter_count, refuse_if_too_large
+
+
+def build_model(config: Any, source_size: int, target_size: int) -> nn.Module:
+    """The module that `model.architecture` names, with fresh weights."""
+    return ARCHITECTURES[config.architecture].build(config, source_size, target_size)
+
+
+def read_run(path: Path) -> tuple[RunDirectory, Config, dict[str, Any]]:
+    """The run, its config, and the whole document that holds it."""
+    run = RunDirectory.open(path)
+    document = run.read_config()
+    try:
+        return run, build_config(document["config"]), document
+    except (KeyError, ConfigError) as error:
+        raise CheckpointError(f"{run.config} is not a config that this version reads: {error}") from None
+
+
+def load_model(run: RunDirectory, config: Config, tokenizer: Tokenizer, checkpoint: int | None = None) -> nn.Module:
+    """Sizes are checked against memory and against the file before anything is built."""
+    sizes = (tokenizer.source.size, tokenizer.target.size)
+    if isinstance(config.model, TransformerConfig):
+        refuse_if_too_large(8 * parameter_count(config.model, *sizes))
+    folder = run.weights_folder() if checkpoint is None else run.checkpoints / str(checkpoint)
+    with torch.device("meta"):
+        expected = signatures_of(parameters_of(build_model(config.model, *sizes)))
+    weights = load_weights(folder, expected)
+    model = build_model(config.model, *sizes)
+    load_parameters(model, weights)
+    return model.eval()
+
+
+def load(path: str | Path, *, checkpoint: int | None = None) -> Translator:
+    """The translator of a run: `final/` if it has ended, else its last checkpoint, or the one named."""
+    run, config, _ = read_run(Path(path))
+    tokenizer = Tokenizer.load(run.tokenizer)
+    model = load_model(run, config, tokenizer, checkpoint)
+    limit = config.model.max_positions if getattr(config.model, "positions", "") == "learned" else None
+    return Translator(
+        model=model,  # type: ignore[arg-type]
+        tokenizer=tokenizer,
+        config=config.decode,
+        source_language=config.data.source_language or None,
+        target_language=config.data.target_language or None,
+        max_source=limit,
+        max_target=limit,
+    )

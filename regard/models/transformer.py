@@ -1,0 +1,269 @@
+"""The Transformer, encoder and decoder (section 3).
+
+Axes: B sentences, S source positions, T target positions, R rows of a search, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.data.batch import Batch, Source
+from regard.errors import ConfigError
+from regard.nn.attention import KVCache, MultiHeadAttention, Probe
+from regard.nn.dropout import dropout
+from regard.nn.embedding import Embedding, new_matrix
+from regard.nn.feedforward import FeedForward
+from regard.nn.masks import causal_mask, padding_mask
+from regard.nn.positions import POSITIONS, build_positions
+from regard.text.tokenizer import END, PAD, START
+
+NORMS = ("post", "pre")
+SHARES = ("all", "target", "none")
+STARTS = {"start": START, "end": END, "padding": PAD}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """The shape of the model; the defaults are the paper's base."""
+
+    architecture: str = "transformer"
+    width: int = 512
+    """Residual width (d_model)."""
+    heads: int = 8
+    """Attention heads (h); must divide width unless key_width and value_width are given."""
+    key_width: int = 0
+    """Width of a head's queries and keys (d_k); 0 = width / heads."""
+    value_width: int = 0
+    """Width of a head's values (d_v); 0 = width / heads."""
+    feedforward: int = 2048
+    """Inner width of the feed-forward network (d_ff)."""
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    dropout: float = 0.1
+    """On each sublayer's output and on the embeddings (P_drop)."""
+    attention_dropout: float = 0.0
+    """On attention weights; not in the paper's text."""
+    activation_dropout: float = 0.0
+    """Inside the feed-forward network; not in the paper's text."""
+    norm: str = "post"
+    """post: LayerNorm(x + Sublayer(x)) as published; pre: x + Sublayer(LayerNorm(x)) and a last norm."""
+    positions: str = "interleaved"
+    """interleaved (the paper), halves (Marian), tensor2tensor (also fairseq), learned."""
+    max_positions: int = 1024
+    """Rows of the table of learned positions; sinusoids have no limit."""
+    start: str = "start"
+    """What the decoder sees first: start (<s>), end (</s>, as fairseq) or padding (as Marian)."""
+    bias: bool = True
+    """Biases on the projections of attention."""
+    output_bias: bool = False
+    """A bias on the output layer."""
+    share: str = "all"
+    """One matrix for source, target and output (all), for target and output (target), or three (none)."""
+
+    def __post_init__(self) -> None:
+        for key in ("width", "heads", "feedforward", "encoder_layers", "decoder_layers", "max_positions"):
+            if getattr(self, key) < 1:
+                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 1")
+        for key in ("key_width", "value_width"):
+            if getattr(self, key) < 0:
+                raise ConfigError(f"model.{key}={getattr(self, key)} must not be negative; 0 means width / heads")
+        for key in ("dropout", "attention_dropout", "activation_dropout"):
+            if not 0.0 <= getattr(self, key) < 1.0:
+                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 0 and below 1")
+        choices = {"norm": NORMS, "positions": POSITIONS, "share": SHARES, "start": tuple(STARTS)}
+        for key, allowed in choices.items():
+            if getattr(self, key) not in allowed:
+                raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
+        if not (self.key_width and self.value_width) and self.width % self.heads:
+            raise ConfigError(
+                f"model.width={self.width} is not divisible by model.heads={self.heads}; "
+                f"choose heads that divide it, or set model.key_width and model.value_width"
+            )
+
+
+class Residual(nn.Module):
+    """The connection around a sublayer: residual, dropout and layer norm, on the side that `model.norm` says."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(config.width)
+        self.before, self.dropout = config.norm == "pre", config.dropout
+
+    def forward(self, x: Float[Tensor, "B T D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T D"]:
+        if self.before:
+            return x + dropout(sublayer(self.norm(x)), self.dropout, self.training)
+        return self.norm(x + dropout(sublayer(x), self.dropout, self.training))
+
+
+def attention_layer(config: TransformerConfig) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        config.width,
+        config.heads,
+        key_width=config.key_width,
+        value_width=config.value_width,
+        bias=config.bias,
+        dropout=config.attention_dropout,
+    )
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.attention = attention_layer(config)
+        self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
+        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
+
+    def forward(
+        self, x: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"], probe: Probe | None
+    ) -> Float[Tensor, "B S D"]:
+        x = self.residuals[0](x, lambda y: self.attention(y, mask=mask, probe=probe))
+        return self.residuals[1](x, self.feedforward)
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention over the source, then the feed-forward network."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.attention = attention_layer(config)
+        self.cross_attention = attention_layer(config)
+        self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
+        self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        mask: Bool[Tensor, "#B 1 T T"],
+        memory_mask: Bool[Tensor, "B 1 1 S"],
+        probe: Probe | None,
+    ) -> Float[Tensor, "B T D"]:
+        """The whole target at once, as in training."""
+        x = self.residuals[0](x, lambda y: self.attention(y, mask=mask, probe=probe))
+        x = self.residuals[1](x, lambda y: self.cross_attention(y, memory, memory_mask, probe))
+        return self.residuals[2](x, self.feedforward)
+
+    def step(
+        self,
+        x: Float[Tensor, "R 1 D"],
+        past: KVCache | None,
+        memory: KVCache,
+        memory_mask: Bool[Tensor, "M 1 1 S"],
+        probe: Probe | None,
+    ) -> tuple[Float[Tensor, "R 1 D"], KVCache]:
+        """One position more. `memory` has M sentences; the R = M·W rows of a sentence's beam are its W queries."""
+        grown = past
+
+        def look_back(y: Tensor) -> Tensor:
+            nonlocal grown
+            new = self.attention.remember(y)
+            grown = new if past is None else past.append(new.keys, new.values)
+            return self.attention.over(self.attention.queries(y), grown, None, probe)
+
+        def look_across(y: Tensor) -> Tensor:
+            grouped = y.view(memory.keys.size(0), -1, y.size(-1))
+            queries = self.cross_attention.queries(grouped)
+            return self.cross_attention.over(queries, memory, memory_mask, probe).reshape(y.shape)
+
+        x = self.residuals[0](x, look_back)
+        x = self.residuals[1](x, look_across)
+        assert grown is not None
+        return self.residuals[2](x, self.feedforward), grown
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerState:
+    """Between two steps: the past of each row, and the source of each sentence once for all its rows."""
+
+    memories: tuple[KVCache, ...]  # a decoder layer each, M sentences
+    memory_mask: Bool[Tensor, "M 1 1 S"]
+    owners: Int[Tensor, " R"]  # the sentence of each row; rows of one sentence lie together, as many for each
+    pasts: tuple[KVCache, ...] = ()
+    length: int = 0
+
+    def reorder(self, parents: Int[Tensor, " R2"]) -> TransformerState:
+        owners = self.owners[parents]
+        sentences, counts = torch.unique_consecutive(owners, return_counts=True)
+        if bool((counts != counts[0]).any()):  # rows that do not group evenly own a copy each
+            sentences, counts = owners, torch.ones_like(owners)
+        memories, mask = self.memories, self.memory_mask
+        if not torch.equal(sentences, torch.arange(mask.size(0))):
+            memories = tuple(memory.rows(sentences) for memory in memories)
+            mask = mask[sentences]
+        numbered = torch.arange(sentences.numel()).repeat_interleave(int(counts[0]))
+        pasts = tuple(past.rows(parents) for past in self.pasts)
+        return TransformerState(memories, mask, numbered, pasts, self.length)
+
+
+class Transformer(nn.Module):
+    """Decodable, and trainable on a `Batch`."""
+
+    def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.config, self.start_id = config, STARTS[config.start]
+        if config.share == "all" and source_size != target_size:
+            raise ConfigError(
+                f"model.share='all' needs one vocabulary, but the source has {source_size} entries and the target "
+                f"{target_size}; set tokenizer.joint=true or model.share='target'"
+            )
+        target = new_matrix(target_size, config.width)
+        source = target if config.share == "all" else new_matrix(source_size, config.width)
+        positions = [build_positions(config.positions, config.width, config.max_positions) for _ in range(2)]
+        self.source_embedding = Embedding(source, positions[0], config.dropout)
+        self.target_embedding = Embedding(target, positions[1], config.dropout)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        last_norm = (lambda: nn.LayerNorm(config.width)) if config.norm == "pre" else nn.Identity
+        self.encoder_norm, self.decoder_norm = last_norm(), last_norm()
+        self.output_weight = new_matrix(target_size, config.width) if config.share == "none" else target
+        self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
+
+    def encode(self, source: Source, probe: Probe | None = None) -> Float[Tensor, "B S D"]:
+        mask = padding_mask(source.tokens)
+        x = self.source_embedding(source.tokens)
+        for layer in self.encoder:
+            x = layer(x, mask, probe)
+        return self.encoder_norm(x)
+
+    def features(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
+        """The decoder's output before the last projection, for every target position."""
+        memory, memory_mask = self.encode(batch.source, probe), padding_mask(batch.source.tokens)
+        length = batch.target_in.size(1)
+        # A start symbol may be padding itself (Marian), so the mask comes from the output side.
+        mask = causal_mask(length, length) & padding_mask(batch.target_out)
+        x = self.target_embedding(batch.target_in)
+        for layer in self.decoder:
+            x = layer(x, memory, mask, memory_mask, probe)
+        return self.decoder_norm(x)
+
+    def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
+        """To logits (section 3.4)."""
+        return F.linear(features, self.output_weight, self.output_bias)
+
+    def forward(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T V"]:
+        return self.project(self.features(batch, probe))
+
+    def start(self, source: Source, probe: Probe | None = None) -> TransformerState:
+        memory = self.encode(source, probe)
+        memories = tuple(layer.cross_attention.remember(memory) for layer in self.decoder)
+        return TransformerState(memories, padding_mask(source.tokens), torch.arange(memory.size(0)))
+
+    def step(
+        self, tokens: Int[Tensor, " R"], state: TransformerState, probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "R V"], TransformerState]:
+        x = self.target_embedding(tokens[:, None], state.length)
+        pasts: list[KVCache] = []
+        for number, (layer, memory) in enumerate(zip(self.decoder, state.memories, strict=True)):
+            past = state.pasts[number] if state.pasts else None
+            x, grown = layer.step(x, past, memory, state.memory_mask, probe)
+            pasts.append(grown)
+        after = TransformerState(state.memories, state.memory_mask, state.owners, tuple(pasts), state.length + 1)
+        return self.project(self.decoder_norm(x[:, 0])), after

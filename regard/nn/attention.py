@@ -1,0 +1,215 @@
+"""Attention (section 3.2): one function does the mathematics, one module the projections.
+
+Axes: B sentences, N heads, T queries, K keys, H width of a head, D width of the model.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.errors import ConfigError
+from regard.nn.dropout import dropout as drop
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Look:
+    """What one attention did: its inputs by head, the scores before the softmax and the weights behind it."""
+
+    queries: Float[Tensor, "B N T H"]
+    keys: Float[Tensor, "B N K H"]
+    scores: Float[Tensor, "B N T K"]
+    weights: Float[Tensor, "B N T K"]
+
+
+@dataclass(slots=True)
+class Probe:
+    """Handed down a forward pass, it keeps what every attention did, in the order in which they ran."""
+
+    looks: list[Look] = field(default_factory=list)
+
+    def record(self, queries: Tensor, keys: Tensor, scores: Tensor, weights: Tensor) -> None:
+        self.looks.append(Look(queries.detach(), keys.detach(), scores.detach(), weights.detach()))
+
+
+def attend(
+    q_BNTH: Float[Tensor, "B N T H"],
+    k_BNKH: Float[Tensor, "B N K H"],
+    v_BNKH: Float[Tensor, "B N K Hv"],
+    mask: Bool[Tensor, "#B 1 #T K"] | None = None,
+    *,
+    dropout: float = 0.0,
+    probe: Probe | None = None,
+) -> Float[Tensor, "B N T Hv"]:
+    """softmax(QKᵀ/√d_k + M) V (section 3.2.1); a query that may look at nothing gets 0.
+
+    The fused kernel when nobody looks; the explicit softmax when a probe does, or when weights are to be dropped (the
+    fused kernel for CPUs has no dropout).
+    """
+    if probe is None and dropout == 0.0:
+        return F.scaled_dot_product_attention(q_BNTH, k_BNKH, v_BNKH, attn_mask=mask)
+    scores = q_BNTH @ k_BNKH.mT / math.sqrt(q_BNTH.size(-1))
+    if mask is not None:  # the lowest finite number: a query with no key keeps a finite gradient …
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(-1)
+    if mask is not None:  # … and gets nothing
+        weights = weights * mask.any(-1, keepdim=True)
+    if probe is not None:
+        probe.record(q_BNTH, k_BNKH, scores, weights)
+    return drop(weights, dropout, training=True) @ v_BNKH
+
+
+def split_heads(x: Float[Tensor, "B T NH"], heads: int) -> Float[Tensor, "B N T H"]:
+    """Neighbouring features belong to one head."""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def join_heads(x_BNTH: Float[Tensor, "B N T H"]) -> Float[Tensor, "B T NH"]:
+    """Concat(head₁ … head_h)."""
+    return x_BNTH.transpose(1, 2).flatten(2)
+
+
+@dataclass(slots=True)
+class KVCache:
+    """Keys and values by head; a decoder's grows by one position a step."""
+
+    keys: Float[Tensor, "B N K H"]
+    values: Float[Tensor, "B N K Hv"]
+
+    def append(self, keys: Tensor, values: Tensor) -> KVCache:
+        return KVCache(torch.cat([self.keys, keys], dim=2), torch.cat([self.values, values], dim=2))
+
+    def rows(self, index: Tensor) -> KVCache:
+        return KVCache(self.keys.index_select(0, index), self.values.index_select(0, index))
+
+
+class MultiHeadAttention(nn.Module):
+    """MultiHead(Q, K, V) = Concat(head₁ … head_h) W_O (section 3.2.2).
+
+    W_Q, W_K and W_V lie below each other in one matrix, so that self-attention projects in one product; `kernels` shows
+    them by head. d_k = d_v = D/heads unless `key_width`, `value_width` say otherwise; then any number of heads fits.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        key_width: int = 0,
+        value_width: int = 0,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not (key_width and value_width) and width % heads:
+            raise ConfigError(
+                f"model.width={width} is not divisible by model.heads={heads}; "
+                f"choose heads that divide it, or set model.key_width and model.value_width"
+            )
+        self.width, self.heads, self.dropout = width, heads, dropout
+        self.key_width = key_width or width // heads
+        self.value_width = value_width or width // heads
+        self.sizes = (heads * self.key_width, heads * self.key_width, heads * self.value_width)
+        self.weight = nn.Parameter(torch.empty(sum(self.sizes), width))
+        self.bias = nn.Parameter(torch.zeros(sum(self.sizes))) if bias else None
+        self.output = nn.Linear(heads * self.value_width, width, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier's uniform for each of the four matrices; no bias at first."""
+        for part in self.weight.split(self.sizes):
+            nn.init.xavier_uniform_(part)
+        nn.init.xavier_uniform_(self.output.weight)
+        for bias in (self.bias, self.output.bias):
+            if bias is not None:
+                nn.init.zeros_(bias)
+
+    def forward(
+        self,
+        query: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B K D"] | None = None,
+        mask: Bool[Tensor, "#B 1 #T K"] | None = None,
+        probe: Probe | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Self-attention, or attention over `memory`."""
+        if memory is None:
+            q, k, v = F.linear(query, self.weight, self.bias).split(self.sizes, dim=-1)
+            cache = KVCache(split_heads(k, self.heads), split_heads(v, self.heads))
+            return self.over(split_heads(q, self.heads), cache, mask, probe)
+        return self.over(self.queries(query), self.remember(memory), mask, probe)
+
+    def over(
+        self,
+        q_BNTH: Float[Tensor, "B N T H"],
+        cache: KVCache,
+        mask: Bool[Tensor, "#B 1 #T K"] | None = None,
+        probe: Probe | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """The rest, once queries, keys and values are there."""
+        dropout = self.dropout if self.training else 0.0
+        return self.output(join_heads(attend(q_BNTH, cache.keys, cache.values, mask, dropout=dropout, probe=probe)))
+
+    def queries(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T H"]:
+        size = self.sizes[0]
+        return split_heads(F.linear(x, self.weight[:size], None if self.bias is None else self.bias[:size]), self.heads)
+
+    def remember(self, x: Float[Tensor, "B K D"]) -> KVCache:
+        """Keys and values of `x`."""
+        size = self.sizes[0]
+        both = F.linear(x, self.weight[size:], None if self.bias is None else self.bias[size:])
+        keys, values = both.split(self.sizes[1:], dim=-1)
+        return KVCache(split_heads(keys, self.heads), split_heads(values, self.heads))
+
+    def kernels(self) -> dict[str, Tensor]:
+        """Each matrix and bias by head, named, whatever the storage: (D, heads, width) in, (heads, width, D) out."""
+        named: dict[str, Tensor] = {}
+        names = ("query", "key", "value")
+        for name, part in zip(names, self.weight.split(self.sizes), strict=True):
+            named[f"{name}.kernel"] = part.unflatten(0, (self.heads, -1)).permute(2, 0, 1)
+        named["output.kernel"] = self.output.weight.unflatten(1, (self.heads, -1)).permute(1, 2, 0)
+        if self.bias is not None:
+            for name, part in zip(names, self.bias.split(self.sizes), strict=True):
+                named[f"{name}.bias"] = part.unflatten(0, (self.heads, -1))
+            named["output.bias"] = self.output.bias
+        return named
+
+
+def basic_self_attention(x: Float[Tensor, "*B T D"], normalise: str = "softmax") -> Float[Tensor, "*B T D"]:
+    """Attention without parameters: z_i = Σ_j a_ij x_j, where a_ij is x_i·x_j normalised over j."""
+    similarity = x @ x.mT
+    if normalise == "softmax":
+        return similarity.softmax(-1) @ x
+    if normalise == "sum":
+        return similarity / similarity.sum(-1, keepdim=True) @ x
+    raise ConfigError(f"normalise={normalise!r} is neither 'softmax' nor 'sum'")
+
+
+def encoder_decoder_attention(
+    query: Float[Tensor, "B T D"],
+    key: Float[Tensor, "B S D"],
+    value: Float[Tensor, "B S D"],
+    mask: Tensor | None = None,
+    num_heads: int = 8,
+    *,
+    weights: MultiHeadAttention | None = None,
+) -> Float[Tensor, "B T D"]:
+    """Multi-head attention of a decoder over an encoder, as a plain function.
+
+    `mask` broadcasts to (B, 1, 1, S), 0 = hidden. Without `weights` the projections are fresh and random, which is said
+    in the log: good for a look at shapes, not for a model.
+    """
+    layer = weights
+    if layer is None:
+        log.warning("encoder_decoder_attention: no weights given, so the projections are fresh and random")
+        layer = MultiHeadAttention(query.size(-1), num_heads).to(query)
+    keys, values = layer.remember(key), layer.remember(value)
+    may_look = None if mask is None else mask != 0
+    return layer.over(layer.queries(query), KVCache(keys.keys, values.values), may_look)

@@ -1,0 +1,33 @@
+"""Tokens to vectors: Dropout(Embedding·√D + PE) (sections 3.4 and 3.5)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.nn.dropout import dropout
+from regard.nn.positions import LearnedPositions, SinusoidPositions
+
+
+def new_matrix(size: int, width: int) -> nn.Parameter:
+    """Drawn so that a token times √D has unit features, and so that as an output layer the logits start near 0."""
+    return nn.Parameter(torch.empty(size, width).normal_(std=width**-0.5))
+
+
+class Embedding(nn.Module):
+    """One side's input. The matrix may belong to another side as well."""
+
+    def __init__(
+        self, weight: nn.Parameter, positions: SinusoidPositions | LearnedPositions, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.weight, self.positions, self.dropout = weight, positions, dropout
+
+    def forward(self, tokens: Int[Tensor, "B T"], start: int = 0) -> Float[Tensor, "B T D"]:
+        """`start` is the position of the first token, when a cache holds those before it."""
+        scaled = F.embedding(tokens, self.weight) * math.sqrt(self.weight.size(1))
+        return dropout(scaled + self.positions(tokens.size(1), start), self.dropout, self.training)

@@ -1,0 +1,378 @@
+"""A run is a directory.
+
+    config.json      the resolved settings and a format number
+    tokenizer.json
+    metrics.jsonl    a JSON object a line, each with its step
+    checkpoints/     one directory a checkpoint, named by its step
+    store/           the tokenised corpus
+    final/           the averaged weights, in the form of a checkpoint
+    results.json     the scores at the end
+    .lock            held by the process that trains
+
+Nothing here imports torch until weights are read or written.
+"""
+
+import fcntl
+import json
+import math
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from regard.errors import CheckpointError, ConfigError, RunError
+from regard.files import (
+    REPLACED_PREFIX,
+    TEMPORARY_PREFIX,
+    canonical_json,
+    clear_temporaries,
+    make_directory,
+    read_json_object,
+    sync_directory,
+    write_all,
+    write_atomically,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CONFIG_FORMAT = 1
+
+CONFIG = "config.json"
+TOKENIZER = "tokenizer.json"
+METRICS = "metrics.jsonl"
+CHECKPOINTS = "checkpoints"
+FINAL = "final"
+RESULTS = "results.json"
+STORE = "store"
+TENSORBOARD = "tensorboard"
+LOCK = ".lock"
+
+OWN_NAMES = frozenset({CONFIG, TOKENIZER, METRICS, CHECKPOINTS, FINAL, RESULTS, STORE, TENSORBOARD, LOCK})
+"""What regard itself puts into a run, besides temporaries."""
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The place of a run; the methods read and write what lies there."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, *, resume: bool) -> "RunDirectory":
+        """The directory to train in, made if it is not there; RunError if it holds what must not be overwritten.
+
+        Without `resume` it must be new or empty. With it, a run is taken up; a directory that is new, empty or was
+        left before the run had a config starts from the beginning.
+        """
+        if path.exists() and not path.is_dir():
+            raise RunError(f"{path} is a file, and a run is a directory. Choose another --out.")
+        names = _names(path)
+        if names and not resume:
+            raise RunError(f"{path} is not empty. Add --resume to go on with the run in it, or choose another --out.")
+        run = cls(path)
+        if CONFIG not in names:
+            run._refuse_strange(names)
+        make_directory(path)
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> "RunDirectory":
+        """An existing run, to be read; CheckpointError if `path` is none."""
+        if not (path / CONFIG).is_file():
+            raise CheckpointError(f"{path} is not a run: it has no {CONFIG}. Give the --out of a `regard train`.")
+        return cls(path)
+
+    @property
+    def config(self) -> Path:
+        return self.path / CONFIG
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.path / TOKENIZER
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / METRICS
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / CHECKPOINTS
+
+    @property
+    def results(self) -> Path:
+        return self.path / RESULTS
+
+    @property
+    def store(self) -> Path:
+        return self.path / STORE
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / TENSORBOARD
+
+    @property
+    def final(self) -> Path:
+        return self.path / FINAL
+
+    @contextmanager
+    def lock(self) -> Generator[None, None, None]:
+        """Keeps other processes out of the run; RunError, naming the process, if one is in it.
+
+        The system lets go of the lock when the process and all it forked are gone, however they end. The file stays:
+        to remove it would let a third process lock another file of the same name.
+        """
+        path = self.path / LOCK
+        with writing(path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            self._take(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def clear_temporaries(self) -> list[str]:
+        """Removes what a killed process left, in the run and in its checkpoints; hold the lock."""
+        return clear_temporaries(self.path) + clear_temporaries(self.checkpoints)
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Saves the settings, plain JSON values, and the format number; ConfigError for a number that is not finite."""
+        if "format" in config:
+            raise ValueError('"format" is added by write_config')
+        for key, value in _flat(config).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ConfigError(f"{key}={value} is not a finite number. Leave it out, or give it a number.")
+        write_atomically(self.config, canonical_json({**config, "format": CONFIG_FORMAT}))
+
+    def read_config(self) -> dict[str, Any]:
+        """The settings as `write_config` got them; CheckpointError if they are damaged or of another version."""
+        config = read_json_object(self.config, "Copy the run again from where it came from.")
+        found = config.pop("format", None)
+        if found != CONFIG_FORMAT:
+            raise CheckpointError(
+                f"{self.config} has format {found!r}, this version of regard reads {CONFIG_FORMAT}. "
+                "Use the version of regard that wrote it."
+            )
+        return config
+
+    def last_checkpoint(self) -> Path | None:
+        """The committed checkpoint with the highest step."""
+        from regard.checkpoint import committed_steps
+
+        steps = committed_steps(self.checkpoints)
+        return self.checkpoints / str(steps[-1]) if steps else None
+
+    def weights_folder(self) -> Path:
+        """Where the weights to translate with lie: `final/`, or in a run that has not ended the last checkpoint."""
+        from regard.checkpoint import is_committed
+
+        folder = self.final if is_committed(self.final) else self.last_checkpoint()
+        if folder is None:
+            raise CheckpointError(f"{self.path} has no weights yet. Train it with `regard train … --resume`.")
+        return folder
+
+    def write_final(self, step: int, weights: "dict[str, Tensor]", state: dict[str, Any]) -> Path:
+        """Writes `final/`, in the form of a checkpoint without an optimizer."""
+        from regard.checkpoint import Checkpoint, save_folder
+
+        return save_folder(self.final, Checkpoint(step, weights, {}, state))
+
+    def _refuse_strange(self, names: list[str]) -> None:
+        strange = [name for name in names if name not in OWN_NAMES]
+        if strange:
+            raise RunError(f"{self.path} is not a run: it holds {strange[0]!r} and no {CONFIG}. Choose another --out.")
+        # The config is written before the first checkpoint: one without it has lost it.
+        if _names(self.checkpoints) or FINAL in names:
+            raise RunError(
+                f"{self.path} has lost its {CONFIG}, without which its checkpoints cannot be used. "
+                "Put it back, or choose another --out."
+            )
+
+    def _take(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+            raise RunError(
+                f"{self.path} is in use by process {owner}. Wait until it ends, or choose another --out."
+            ) from error
+        except OSError as error:
+            raise RunError(
+                f"{self.path} cannot be locked ({error.strerror}). Choose an --out on a local disk."
+            ) from error
+        with writing(self.path / LOCK):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+
+
+def _names(folder: Path) -> list[str]:
+    """What lies in a directory; a lock and temporaries, which outlive a run that never began, do not count."""
+    if not folder.is_dir():
+        return []
+    passing = (TEMPORARY_PREFIX, REPLACED_PREFIX)
+    return sorted(name for name in os.listdir(folder) if name != LOCK and not name.startswith(passing))
+
+
+# --- settings that changed
+
+
+def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any], exempt: frozenset[str] = frozenset()) -> list[str]:
+    """A line for each setting that differs, sorted: `model.width: 512 → 256`.
+
+    Values are compared as JSON, so a tuple equals its list. A name in `exempt` frees a key, or a table and all below.
+    """
+    before, after = _flat(old), _flat(new)
+    keys = sorted(before.keys() | after.keys())
+    return [
+        f"{key}: {_shown(before, key)} → {_shown(after, key)}"
+        for key in keys
+        if not _is_exempt(key, exempt) and (key in before, before.get(key)) != (key in after, after.get(key))
+    ]
+
+
+def refuse_changed(old: Mapping[str, Any], new: Mapping[str, Any], exempt: frozenset[str] = frozenset()) -> None:
+    """RunError, naming each key with both values, if a run would go on under other settings than it began with."""
+    changed = changed_keys(old, new, exempt)
+    if changed:
+        raise RunError(
+            f"The run began with other settings ({'; '.join(changed)}). "
+            "Resume it with the same ones, or choose another --out."
+        )
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted key → JSON value; an empty table is a value."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            flat.update(_flat(cast(Mapping[str, Any], value), f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = json.loads(json.dumps(value))
+    return flat
+
+
+def _shown(flat: dict[str, Any], key: str) -> str:
+    return json.dumps(flat[key], ensure_ascii=False) if key in flat else "not set"
+
+
+def _is_exempt(key: str, exempt: frozenset[str]) -> bool:
+    parts = key.split(".")
+    return any(".".join(parts[:length]) in exempt for length in range(1, len(parts) + 1))
+
+
+# --- metrics
+
+
+class MetricsLog:
+    """Appends to `metrics.jsonl`. A record is a line of JSON with an integer "step"; steps do not decrease.
+
+    NaN and infinities are written as the strings "NaN", "Infinity" and "-Infinity", which `float` reads back: JSON
+    has no such numbers, and which of them it was matters. What is recorded about step N must be appended before
+    checkpoint N is saved, or a resumed run will not have it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = self._open()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Hands a record to the system, so that it outlives the process; `sync` makes it outlive the machine."""
+        if type(record.get("step")) is not int:
+            raise ValueError(f'a record needs an integer "step": {record!r}')
+        line = json.dumps(_finite(record), allow_nan=False).encode() + b"\n"
+        with writing(self.path):
+            size = os.fstat(self._descriptor).st_size
+            try:
+                write_all(self._descriptor, line)
+            except OSError:  # half a line, on a full disk
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, size)
+                raise
+
+    def sync(self) -> None:
+        """Flushes to the disk; call it before a checkpoint is saved."""
+        with writing(self.path):
+            os.fsync(self._descriptor)
+
+    def cut_back(self, step: int) -> None:
+        """Drops the records after `step`, and lines that a crash left broken; atomic."""
+        lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
+        kept = [line for line in lines if _step_of(line, step + 1) <= step]
+        if kept != lines:
+            self.close()
+            write_atomically(self.path, b"".join(kept))
+            self._descriptor = self._open()
+
+    def close(self) -> None:
+        """May be called again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _open(self) -> int:
+        with writing(self.path):
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            sync_directory(self.path.parent)
+        _cut_torn_line(descriptor)
+        return descriptor
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The records in order; a last line without its end, as a crash leaves it, is passed over.
+
+    RunError, naming the line, for any other that is not a JSON object.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError as error:
+        raise RunError(f"{path} is missing. Give the --out of a `regard train`.") from error
+    records: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        record = _parse(line)
+        if record is None:
+            raise RunError(f"{path}:{number} is not a JSON object. Remove the line, or --resume, which does.")
+        records.append(record)
+    return records
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in cast(list[Any], value)]
+    return value
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return cast(dict[str, Any], record) if isinstance(record, dict) else None
+
+
+def _step_of(line: bytes, otherwise: int) -> int:
+    record = _parse(line) if line.endswith(b"\n") else None
+    step = record.get("step") if record else None
+    return step if type(step) is int else otherwise
+
+
+def _cut_torn_line(descriptor: int) -> None:
+    """Removes a last line that has no end, so that the next record does not stick to it."""
+    data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    if not data.endswith(b"\n"):
+        os.ftruncate(descriptor, data.rfind(b"\n") + 1)

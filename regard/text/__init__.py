@@ -1,0 +1,1 @@
+"""Text in and out of a model: corpora, filters, tokenizers. Imports no torch: preparing must stay small."""

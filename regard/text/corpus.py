@@ -1,0 +1,183 @@
+"""Sentence pairs in: two line-aligned files or one TSV, each plain or gzip'd, streamed.
+
+A line ends at LF and nowhere else: `str.splitlines` would also cut at U+2028, U+0085 and form feeds, which are text,
+and would shift every later pair by one.
+"""
+
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from regard.errors import CorpusError
+
+BLOCK_BYTES = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFiles:
+    """Where the pairs of one corpus are."""
+
+    source: Path
+    target: Path | None
+    """None: `source` is a TSV, source<TAB>target."""
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, gzip'd (known by its content) or not, without their LF.
+
+    A CR directly before an LF, and a byte order mark at the start, are dropped. A last line without LF counts. Raises
+    CorpusError, naming file and line, for what cannot be read or is not text.
+    """
+    number = 0
+    for chunk in _whole_lines(path):
+        lines = _decode_lines(path, chunk, number)
+        number += len(lines)
+        yield from lines
+
+
+def read_pairs(files: CorpusFiles) -> Iterator[tuple[str, str]]:
+    """All pairs in order. Raises CorpusError where the two sides part, or where a TSV line has not two columns."""
+    if files.target is None:
+        return _read_tsv(files.source)
+    return _read_aligned(files.source, files.target)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of the file's bytes as they lie on disk, in hexadecimal."""
+    digest = hashlib.sha256()
+    with _open_file(path) as file:
+        while block := _read_block(path, file, 0):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _read_aligned(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    pairs = zip_longest(read_lines(source), read_lines(target))
+    for number, (source_line, target_line) in enumerate(pairs, start=1):
+        if source_line is None or target_line is None:
+            extra = target_line if source_line is None else source_line
+            raise _unequal_counts(source, target, number, source_is_short=source_line is None, extra=extra or "")
+        yield source_line, target_line
+
+
+def _unequal_counts(source: Path, target: Path, number: int, *, source_is_short: bool, extra: str) -> CorpusError:
+    short, long = (source, target) if source_is_short else (target, source)
+    what = "has text" if extra.strip() else "is one more, empty, line"
+    lines = "1 line" if number == 2 else f"{number - 1} lines"
+    return CorpusError(
+        f"{short} ends after {lines}, but {long}:{number} {what}. "
+        f"Run `regard corpus check {source} {target}` to find where they part."
+    )
+
+
+def _read_tsv(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            count = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+            raise CorpusError(
+                f"{path}:{number} has {count}; a TSV corpus has two, source<TAB>target. "
+                f"Mend the line, or keep two columns with `cut -f`."
+            )
+        yield columns[0], columns[1]
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    """The file's bytes in chunks that end with an LF, except perhaps the last; never an empty chunk."""
+    with _open_file(path) as file:
+        stream: io.BufferedIOBase = gzip.GzipFile(fileobj=file) if _is_gzip(path, file) else file
+        unfinished: list[bytes] = []  # a list, so that one very long line is not copied once per block
+        number = 0
+        block = _read_block(path, stream, number).removeprefix(BYTE_ORDER_MARK)
+        while block:
+            end = block.rfind(b"\n") + 1
+            if end:
+                chunk = b"".join([*unfinished, block[:end]])
+                unfinished = []
+                number += chunk.count(b"\n")
+                yield chunk
+            if end < len(block):
+                unfinished.append(block[end:])
+            block = _read_block(path, stream, number)
+        if unfinished:
+            yield b"".join(unfinished)
+
+
+def _open_file(path: Path) -> io.BufferedReader:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise CorpusError(f"{path} does not exist. Check the path.") from None
+    except IsADirectoryError:
+        raise CorpusError(f"{path} is a directory, not a text file. Name a file in it.") from None
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be opened: {error.strerror}. Check its permissions.") from None
+
+
+def _is_gzip(path: Path, file: io.BufferedReader) -> bool:
+    try:
+        return file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the disk.") from None
+
+
+def _read_block(path: Path, stream: io.BufferedIOBase, lines_so_far: int) -> bytes:
+    try:
+        return stream.read(BLOCK_BYTES)
+    except EOFError:
+        raise CorpusError(
+            f"{path} is a gzip file that was cut, somewhere after line {lines_so_far}. Fetch or write it again."
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise CorpusError(
+            f"{path} is a damaged gzip file, somewhere after line {lines_so_far} ({error}). Fetch or write it again."
+        ) from None
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read after line {lines_so_far}: {error.strerror}.") from None
+
+
+def _decode_lines(path: Path, chunk: bytes, lines_before: int) -> list[str]:
+    """Lines of a chunk, decoded at once: a million calls of `decode` would cost more than the reading."""
+    if b"\0" in chunk:
+        raise _nul_byte(path, chunk, lines_before)
+    try:
+        text = chunk.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _invalid_utf8(path, chunk, lines_before, error.start) from None
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    lines = text.split("\n")
+    if text.endswith("\n"):
+        lines.pop()
+    return lines
+
+
+def _place(path: Path, chunk: bytes, lines_before: int, position: int) -> str:
+    number = lines_before + chunk.count(b"\n", 0, position) + 1
+    column = position - (chunk.rfind(b"\n", 0, position) + 1) + 1
+    return f"{path}:{number}, byte {column}"
+
+
+def _nul_byte(path: Path, chunk: bytes, lines_before: int) -> CorpusError:
+    place = _place(path, chunk, lines_before, chunk.index(b"\0"))
+    return CorpusError(
+        f"{place}: a NUL byte, which no text holds. Remove it (`tr -d '\\000'`), or, if the file is UTF-16, "
+        f"convert it (`iconv -f UTF-16 -t UTF-8`)."
+    )
+
+
+def _invalid_utf8(path: Path, chunk: bytes, lines_before: int, position: int) -> CorpusError:
+    is_utf16 = lines_before == 0 and chunk.startswith(UTF16_MARKS)
+    encoding = "UTF-16" if is_utf16 else "WINDOWS-1252"
+    return CorpusError(
+        f"{_place(path, chunk, lines_before, position)}: 0x{chunk[position]:02X} is not valid UTF-8. "
+        f"Convert the file, for example `iconv -f {encoding} -t UTF-8`, or mend the line."
+    )

@@ -1,0 +1,122 @@
+"""Which pairs are left out of training, and how many for which reason."""
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import ConfigError
+
+Reason = Literal["empty", "too_long", "ratio", "duplicate", "identical"]
+
+# "Yes ." against "Oui , bien sûr ." is a good translation: a ratio says nothing about sides shorter than this.
+RATIO_MIN_TOKENS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterConfig:
+    """What to drop. Pairs with an empty side are always dropped."""
+
+    max_length: int = 256
+    """Longest side kept, in tokens; 0 = any."""
+    max_ratio: float = 0.0
+    """Largest longer/shorter side in tokens, among pairs whose longer side has at least 10; 0 = any."""
+    drop_duplicates: bool = False
+    """Keep only the first of equal pairs."""
+    drop_identical: bool = False
+    """Drop pairs whose source is their target."""
+
+    def __post_init__(self) -> None:
+        if self.max_length < 0:
+            raise ConfigError(f"data.filters.max_length={self.max_length} is negative; 0 switches the filter off")
+        if not (self.max_ratio == 0 or 1 <= self.max_ratio < math.inf):
+            raise ConfigError(
+                f"data.filters.max_ratio={self.max_ratio} is not a ratio longer/shorter of 1 or more; "
+                f"0 switches the filter off"
+            )
+
+
+@dataclass(kw_only=True)
+class FilterReport:
+    """How many pairs were read, kept, and dropped for which reason."""
+
+    config: FilterConfig = field(default_factory=FilterConfig)
+    read: int = 0
+    kept: int = 0
+    empty: int = 0
+    too_long: int = 0
+    ratio: int = 0
+    duplicate: int = 0
+    identical: int = 0
+
+    def count(self, reason: Reason | None, pairs: int = 1) -> None:
+        """Book newly read pairs: dropped for `reason`, or kept where it is None."""
+        self.read += pairs
+        self._add(reason or "kept", pairs)
+
+    def drop_kept(self, reason: Reason, pairs: int) -> None:
+        """Move pairs that were booked as kept to `reason`: duplicates are known only once all pairs are read."""
+        self.kept -= pairs
+        self._add(reason, pairs)
+
+    def to_json(self) -> dict[str, int]:
+        """The counts by name, for a JSON file."""
+        names = ("read", "kept", "empty", "too_long", "ratio", "duplicate", "identical")
+        return {name: getattr(self, name) for name in names}
+
+    def summary(self) -> str:
+        """One readable line: `29,000 pairs read, 28,950 kept; dropped 3 with an empty side, 47 longer than …`."""
+        counts = (
+            (self.empty, "with an empty side"),
+            (self.too_long, f"longer than {self.config.max_length:,} tokens"),
+            (self.ratio, f"with one side more than {self.config.max_ratio:g} times the other"),
+            (self.identical, "with equal sides"),
+            (self.duplicate, "seen before"),
+        )
+        dropped = ", ".join(f"{count:,} {why}" for count, why in counts if count)
+        kept = f"{self.read:,} {'pair' if self.read == 1 else 'pairs'} read, {self.kept:,} kept"
+        return f"{kept}; dropped {dropped}" if dropped else kept
+
+    def _add(self, name: str, pairs: int) -> None:
+        setattr(self, name, getattr(self, name) + pairs)
+
+
+def is_empty(source: str, target: str) -> bool:
+    """Whether a side has nothing but white space; needs no tokens, so it can be asked before they are made."""
+    return not source.strip() or not target.strip()
+
+
+def drop_reason(
+    config: FilterConfig, source: str, target: str, source_tokens: int, target_tokens: int
+) -> Reason | None:
+    """Why this pair is dropped, or None. The reasons are asked in the order of `FilterReport`; duplicates are not."""
+    if is_empty(source, target) or not source_tokens or not target_tokens:
+        return "empty"
+    shorter, longer = sorted((source_tokens, target_tokens))
+    if config.max_length and longer > config.max_length:
+        return "too_long"
+    if config.max_ratio and longer >= RATIO_MIN_TOKENS and longer > config.max_ratio * shorter:
+        return "ratio"
+    if config.drop_identical and source.strip() == target.strip():
+        return "identical"
+    return None
+
+
+def pair_hash(source: str, target: str) -> int:
+    """64 bits that two different pairs share by a chance of 2⁻⁶⁴: eight bytes a pair instead of a set of strings."""
+    source_bytes = source.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(len(source_bytes).to_bytes(8, "little"), digest_size=8)  # so ("ab", "c") ≠ ("a", "bc")
+    digest.update(source_bytes)
+    digest.update(target.encode("utf-8", "surrogatepass"))
+    return int.from_bytes(digest.digest(), "little")
+
+
+def first_occurrences(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """True where a value stands for the first time."""
+    first = np.zeros(hashes.shape, dtype=np.bool_)
+    _, positions = np.unique(hashes, return_index=True)  # documented to be the first ones
+    first[positions] = True
+    return first

@@ -1,0 +1,303 @@
+"""A run's tokenizer: the codecs of both sides, how they are trained, and the one JSON file that holds them.
+
+`codecs.py` and `bpe.py` hold the kinds, `vocabulary.py` chooses their entries.
+"""
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from regard.errors import CheckpointError, ConfigError
+from regard.text.bpe import BYTE_SYMBOLS, SYMBOL_BYTES, BpeCodec
+from regard.text.codecs import (
+    END,
+    PAD,
+    SPECIALS,
+    START,
+    UNKNOWN,
+    ByteCodec,
+    CharacterCodec,
+    Codec,
+    WordCodec,
+    WordPieceCodec,
+    join_pieces,
+)
+from regard.text.vocabulary import (
+    Texts,
+    chained,
+    fit_bpe,
+    fit_character,
+    fit_word,
+    fit_wordpiece,
+    fitted_size,
+)
+
+__all__ = [
+    "END",
+    "KINDS",
+    "PAD",
+    "SPECIALS",
+    "START",
+    "UNKNOWN",
+    "BpeCodec",
+    "Codec",
+    "Tokenizer",
+    "TokenizerConfig",
+    "fitted_size",
+    "join_pieces",
+    "train_tokenizer",
+]
+
+FORMAT = 1
+KINDS = ("auto", "bpe", "character", "byte", "wordpiece", "word")
+USUAL_JOINER = "@@"
+SAMPLE_LINES = 10_000
+SPLIT_SHARE = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerConfig:
+    """How text becomes ids."""
+
+    kind: str = "auto"
+    """auto, bpe, character, byte (lossless), wordpiece, word (with an unknown symbol); auto: see `train_tokenizer`."""
+    size: int = 0
+    """Ids a vocabulary, reserved ones included; 0 = fitted to the corpus."""
+    joint: bool = True
+    """One vocabulary for both sides."""
+    joiner: str = ""
+    """End of a piece that goes on, such as "@@", in text that is already split into subwords (kind word)."""
+    dropout: float = 0.0
+    """Probability of BPE-dropout, in training only (kind bpe)."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"tokenizer.kind={self.kind} is not known; {_nearest(self.kind, KINDS)}")
+        if self.size < 0:
+            raise ConfigError(f"tokenizer.size={self.size} is negative; 0 fits it to the corpus")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"tokenizer.dropout={self.dropout} is not a probability from 0 to below 1")
+        if self.dropout and self.kind not in ("auto", "bpe"):
+            raise ConfigError(f"tokenizer.dropout={self.dropout} needs tokenizer.kind=bpe, not {self.kind}")
+        if self.joiner and self.kind not in ("auto", "word"):
+            raise ConfigError(f"tokenizer.joiner={self.joiner} needs tokenizer.kind=word, not {self.kind}")
+        if self.joiner and (self.joiner.split() != [self.joiner] or not self.joiner.isprintable()):
+            raise ConfigError(f"tokenizer.joiner={self.joiner!r} holds a space; it is the end of a piece, such as @@")
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """The codecs of a run. Joint: `source` and `target` are one object."""
+
+    source: Codec
+    target: Codec
+    joiner: str = ""
+
+    @property
+    def kind(self) -> str:
+        """As in `TokenizerConfig`, but never auto."""
+        return self.source.kind
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides share one vocabulary."""
+        return self.source is self.target
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The corpora's tags, which have the ids behind the reserved ones."""
+        return self.source.tags
+
+    def tag_id(self, tag: str) -> int:
+        """The id of a corpus' tag, the same on both sides."""
+        if tag not in self.tags:
+            known = f"known tags: {', '.join(self.tags)}" if self.tags else "this tokenizer was made without tags"
+            raise ConfigError(f"tag {tag!r} is not known; {known}")
+        return len(SPECIALS) + self.tags.index(tag)
+
+    def to_json(self) -> str:
+        """The tokenizer as text; equal tokenizers give equal text."""
+        data = {"format": FORMAT, "kind": self.kind, "joint": self.joint, "joiner": self.joiner, "tags": self.tags}
+        codecs = {"source": self.source.to_data()} | ({} if self.joint else {"target": self.target.to_data()})
+        return json.dumps(data | codecs, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+
+    def save(self, path: Path) -> None:
+        """Write `to_json` as UTF-8."""
+        path.write_bytes(self.to_json().encode())
+
+    @classmethod
+    def from_json(cls, text: str, origin: str = "tokenizer") -> "Tokenizer":
+        """The tokenizer of `to_json`. CheckpointError, naming `origin`, if it is none or of another version."""
+        try:
+            return _from_data(json.loads(text))
+        except _BrokenFile as error:
+            raise CheckpointError(f"{origin} {error}") from None
+        except (ValueError, RecursionError):
+            raise CheckpointError(f"{origin} is not JSON: it was cut or changed. Restore it from the run.") from None
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """The tokenizer that `save` wrote. CheckpointError, naming the file, if it is not there or broken."""
+        try:
+            text = path.read_bytes().decode()
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read: {error.strerror}. A run's tokenizer lies there.") from None
+        except UnicodeDecodeError:
+            raise CheckpointError(f"{path} is not UTF-8: it was cut or changed. Restore it from the run.") from None
+        return cls.from_json(text, str(path))
+
+
+def train_tokenizer(
+    config: TokenizerConfig,
+    sources: Callable[[], Iterable[str]],
+    targets: Callable[[], Iterable[str]],
+    tags: Sequence[str] = (),
+    *,
+    num_pairs: int,
+) -> Tokenizer:
+    """A tokenizer for a corpus, whose sides are given as functions that start reading anew with each call.
+
+    Kind auto is word with the joiner `@@` if more than 1 % of the first 10,000 lines of both sides hold `@@ `, else
+    bpe. `num_pairs` decides the size of bpe and wordpiece where none is set. Equal input gives equal bytes.
+    """
+    _check_tags(tags)
+    kind, joiner = _resolve_kind(config, chained(_head(sources), _head(targets)))
+    size = config.size or (fitted_size(num_pairs) if kind in ("bpe", "wordpiece") else 0)
+
+    def fit(texts: Texts) -> Codec:
+        return _fit(kind, joiner, texts, size, tags)
+
+    if config.joint:
+        joint = fit(chained(sources, targets))
+        return Tokenizer(joint, joint, joiner)
+    return Tokenizer(fit(sources), fit(targets), joiner)
+
+
+def _fit(kind: str, joiner: str, texts: Texts, size: int, tags: Sequence[str]) -> Codec:
+    match kind:
+        case "bpe":
+            return fit_bpe(texts, size, tags)
+        case "character":
+            return fit_character(texts, size, tags)
+        case "wordpiece":
+            return fit_wordpiece(texts, size, tags)
+        case "word":
+            return fit_word(texts, size, tags, joiner)
+        case _:
+            return ByteCodec(tags)
+
+
+def _resolve_kind(config: TokenizerConfig, sample: Texts) -> tuple[str, str]:
+    """The kind and the joiner that the settings and the text's first lines ask for."""
+    if config.kind != "auto":
+        return config.kind, config.joiner
+    if config.joiner:
+        kind, joiner = "word", config.joiner
+    elif _is_split(sample()):
+        kind, joiner = "word", USUAL_JOINER
+    else:
+        return "bpe", ""
+    if config.dropout:
+        raise ConfigError(
+            f"tokenizer.dropout={config.dropout} has no effect on text that is already split by {joiner!r}; "
+            f"set tokenizer.dropout=0, or give raw text"
+        )
+    return kind, joiner
+
+
+def _is_split(lines: Iterable[str]) -> bool:
+    marked = total = 0
+    for line in lines:
+        total += 1
+        marked += f"{USUAL_JOINER} " in line
+    return marked > SPLIT_SHARE * total
+
+
+def _head(texts: Texts) -> Texts:
+    return lambda: islice(texts(), SAMPLE_LINES)
+
+
+def _check_tags(tags: Sequence[str]) -> None:
+    for tag in tags:
+        if not tag or tags.count(tag) > 1:
+            raise ConfigError(f"tag {tag!r} is empty or given twice; each tag needs a name of its own")
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else f"choose from {', '.join(names)}"
+
+
+class _BrokenFile(Exception):
+    """What is wrong with a tokenizer file, to follow its name."""
+
+
+def _from_data(data: Any) -> Tokenizer:
+    if not isinstance(data, dict) or "format" not in data:
+        raise _BrokenFile("is not a tokenizer: it has no format number.")
+    number: object = data["format"]
+    if number is True or number != FORMAT:  # JSON's true equals 1 in Python
+        raise _BrokenFile(f"has format {number!r}; this version of regard reads {FORMAT}. Update regard.")
+    kind, joiner, joint = (_value(data, key, kind) for key, kind in (("kind", str), ("joiner", str), ("joint", bool)))
+    tags = tuple(_strings(data, "tags"))
+    source = _codec(kind, joiner, tags, _value(data, "source", dict))
+    target = source if joint else _codec(kind, joiner, tags, _value(data, "target", dict))
+    return Tokenizer(source, target, joiner)
+
+
+def _codec(kind: str, joiner: str, tags: Sequence[str], data: Mapping[str, Any]) -> Codec:
+    vocabulary = _strings(data, "vocabulary")
+    match kind:
+        case "byte":
+            return ByteCodec(tags)
+        case "character":
+            _require(all(len(entry) == 1 for entry in vocabulary), "has an entry that is not one character")
+            return CharacterCodec(vocabulary, tags)
+        case "word":
+            return WordCodec(vocabulary, joiner, tags)
+        case "wordpiece":
+            _require(SPECIALS[UNKNOWN] not in vocabulary, "has a reserved entry in its vocabulary")
+            return WordPieceCodec(vocabulary, tags)
+        case "bpe":
+            return BpeCodec(vocabulary, _merges(data, vocabulary), tags)
+        case _:
+            raise _BrokenFile(f"has the unknown kind {kind!r}. Update regard.")
+
+
+def _merges(data: Mapping[str, Any], vocabulary: Sequence[str]) -> list[tuple[str, str]]:
+    entries = set(vocabulary)
+    _require(entries.issuperset(BYTE_SYMBOLS), "lacks some of the 256 bytes")
+    _require(all(symbol in SYMBOL_BYTES for entry in vocabulary for symbol in entry), "has an entry that is no bytes")
+    merges: list[tuple[str, str]] = []
+    for merge in _strings(data, "merges"):
+        left, _, right = merge.partition(" ")
+        _require({left, right, left + right} <= entries, "has a merge of pieces that are not in its vocabulary")
+        merges.append((left, right))
+    return merges
+
+
+def _value(data: Mapping[str, Any], key: str, kind: type) -> Any:
+    value = data.get(key)
+    _require(isinstance(value, kind), f"has no valid {key!r}")
+    return value
+
+
+def _strings(data: Mapping[str, Any], key: str) -> list[str]:
+    """A list of different, non-empty strings that UTF-8 can hold."""
+    values: list[Any] = _value(data, key, list)
+    _require(all(isinstance(value, str) and value for value in values), f"has something else than text in {key!r}")
+    _require(len(set(values)) == len(values), f"has an entry twice in {key!r}")
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        raise _BrokenFile(f"has a lone surrogate in {key!r}. Restore it from the run.") from None
+    return values
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise _BrokenFile(f"{what}: it was changed. Restore it from the run.")

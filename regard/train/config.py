@@ -1,0 +1,94 @@
+"""The settings of training. Without torch, so that they are checked in a moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from regard.errors import ConfigError
+from regard.train.schedule import SCHEDULES
+
+OPTIMIZERS = ("adam", "adamw")
+CRITERIA = ("loss", "bleu")
+AVERAGES = ("last", "best")
+PRECISIONS = ("auto", "fp32", "bf16")
+FORMS = ("others", "all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """The defaults are the paper's."""
+
+    max_steps: int = 100_000
+    max_epochs: int = 0
+    """0 = no limit."""
+    max_minutes: float = 0.0
+    """Of training, over all resumptions; 0 = no limit. The one setting that may change the result by timing."""
+    batch_tokens: int = 4096
+    """Rows × the longer side of a batch stay within it."""
+    accumulate: int = 1
+    """Batches a step; the gradient is that of all their tokens at once."""
+    optimizer: str = "adam"
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-9
+    weight_decay: float = 0.0
+    schedule: str = "paper"
+    """paper, inverse-sqrt, cosine (to 0 at max_steps) or constant."""
+    peak_rate: float = 5e-4
+    """For all but the paper's schedule, whose peak follows from the width."""
+    warmup: int = 4000
+    label_smoothing: float = 0.1
+    smoothing_form: str = "others"
+    """others: ε shared by the wrong classes (the paper's code); all: by every class (Szegedy 2016, torch)."""
+    clip: float = 0.0
+    """Largest gradient norm; 0 = off."""
+    ema: float = 0.0
+    """Decay of a moving average of the weights, which is then validated and used; 0 = off."""
+    validate_every: int = 500
+    validate_bleu: bool = True
+    """Translate the validation pairs (greedily) at each validation."""
+    checkpoint_every: int = 500
+    keep: int = 5
+    """Checkpoints kept besides those that are still to be averaged."""
+    average: int = 5
+    """How many checkpoints are averaged at the end; 1 = none."""
+    average_of: str = "last"
+    """The last ones, or the best."""
+    patience: int = 0
+    """Validations without improvement before training stops; 0 = never."""
+    stop_on: str = "loss"
+    """What has to improve: loss or bleu."""
+    max_skipped: int = 20
+    """Steps in a row with a gradient that is not finite before the run is given up."""
+    precision: str = "auto"
+    threads: int = 0
+    """0 = as many as there are cores."""
+    tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        at_least_one = "max_steps batch_tokens accumulate validate_every checkpoint_every keep average max_skipped"
+        for key in at_least_one.split():
+            if getattr(self, key) < 1:
+                raise ConfigError(f"train.{key}={getattr(self, key)} must be at least 1")
+        for key in "max_epochs max_minutes weight_decay clip patience threads".split():
+            if getattr(self, key) < 0:
+                raise ConfigError(f"train.{key}={getattr(self, key)} must not be negative; 0 means off")
+        for key in ("beta1", "beta2", "ema", "label_smoothing"):
+            if not 0.0 <= getattr(self, key) < 1.0:
+                raise ConfigError(f"train.{key}={getattr(self, key)} must be at least 0 and below 1")
+        for key in ("epsilon", "peak_rate", "warmup"):
+            if not getattr(self, key) > 0:
+                raise ConfigError(f"train.{key}={getattr(self, key)} must be above 0")
+        choices = {
+            "optimizer": OPTIMIZERS,
+            "schedule": SCHEDULES,
+            "stop_on": CRITERIA,
+            "average_of": AVERAGES,
+            "precision": PRECISIONS,
+            "smoothing_form": FORMS,
+        }
+        for key, allowed in choices.items():
+            if getattr(self, key) not in allowed:
+                raise ConfigError(f"train.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
+        if self.stop_on == "bleu" and not self.validate_bleu:
+            raise ConfigError("train.stop_on='bleu' needs train.validate_bleu=true")

@@ -1,0 +1,80 @@
+"""Batches for training, from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.data.batch import Batch, collate
+from regard.data.batching import Indices, Position, plan_epoch
+from regard.data.sampling import resample
+from regard.data.store import Column, Store
+from regard.text.tokenizer import Tokenizer
+
+
+class Feed:
+    """Batch N of an epoch, computed from (seed, epoch, N). Holds the plan of the epoch that was last asked for."""
+
+    def __init__(
+        self,
+        store: Store,
+        tokenizer: Tokenizer,
+        *,
+        corpus_weights: Sequence[float],
+        start_id: int,
+        budget: int,
+        seed: int,
+        dropout: float = 0.0,
+    ) -> None:
+        self.store, self.tokenizer, self.start_id = store, tokenizer, start_id
+        self.weights = np.asarray(corpus_weights, np.float64)[store.corpora]
+        self.budget, self.seed, self.dropout = budget, seed, dropout
+        self._plain = self._columns(0) if not dropout else None
+        self._epoch = -1
+        self._batches: list[Indices] = []
+        self._source: Column
+        self._target: Column
+
+    def batches_in(self, epoch: int) -> int:
+        self._enter(epoch)
+        return len(self._batches)
+
+    def batch(self, position: Position) -> Batch:
+        self._enter(position.epoch)
+        rows = self._batches[position.batch].tolist()
+        return collate([self._source[row] for row in rows], [self._target[row] for row in rows], self.start_id)
+
+    def take(self, position: Position, count: int) -> tuple[list[Batch], Position]:
+        """`count` batches from `position` on, into the next epoch where this one ends, and the position behind them."""
+        batches: list[Batch] = []
+        while len(batches) < count:
+            if position.batch >= self.batches_in(position.epoch):
+                position = Position(position.epoch + 1, 0)
+                continue
+            batches.append(self.batch(position))
+            position = Position(position.epoch, position.batch + 1)
+        return batches, position
+
+    def _enter(self, epoch: int) -> None:
+        if epoch == self._epoch:
+            return
+        self._source, self._target = self._plain or self._columns(epoch)
+        self._batches = plan_epoch(
+            self._source.lengths,
+            self._target.lengths + 1,
+            self.weights,
+            budget=self.budget,
+            seed=self.seed,
+            epoch=epoch,
+        )
+        self._epoch = epoch
+
+    def _columns(self, epoch: int) -> tuple[Column, Column]:
+        if not self.dropout:
+            return self.store.column("source"), self.store.column("target")
+        codecs = {"source": self.tokenizer.source, "target": self.tokenizer.target}
+        source, target = (
+            resample(self.store, side, codec, self.dropout, self.seed, epoch) for side, codec in codecs.items()
+        )
+        return source, target

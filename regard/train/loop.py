@@ -1,0 +1,307 @@
+"""The training loop: step, log, validate, save, stop; and go on where it was left.
+
+What a step does depends on (config, data, step) alone, so a run that was killed anywhere and resumed ends in the same
+bits as one that was not.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.checkpoint import Checkpoint, average_weights, load_checkpoint, remove_checkpoint, save_checkpoint
+from regard.data.batching import Position
+from regard.errors import CheckpointError, RunError
+from regard.run import MetricsLog, RunDirectory, read_metrics
+from regard.train.config import TrainConfig
+from regard.train.feed import Feed
+from regard.train.loss import Smoothing
+from regard.train.optimizer import (
+    MovingAverage,
+    build_optimizer,
+    optimizer_tensors,
+    rate_at,
+    restore_optimizer,
+    set_rate,
+)
+from regard.train.report import Reporter
+from regard.train.signals import StopRequest
+from regard.train.step import StepResult, seed_step, train_step
+from regard.train.validate import Validation, Validator
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands, and what it has seen of its own quality. Plain JSON, in every checkpoint."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    tokens: int = 0
+    skipped: int = 0
+    skipped_in_a_row: int = 0
+    best: float | None = None
+    """Of what has to improve; lower is better (BLEU is negated)."""
+    since_best: int = 0
+    scores: dict[str, float] = field(default_factory=dict)
+    """step → the same measure at each checkpoint that is kept."""
+    saved: tuple[int, ...] = ()
+    """The checkpoints of the schedule; one that a signal asked for is not among them."""
+    ended: str = ""
+    """Why the run is over."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "saved": list(self.saved)}
+
+    @classmethod
+    def from_json(cls, state: dict[str, Any]) -> Progress:
+        return cls(**{**state, "saved": tuple(state["saved"])})
+
+
+class Loop:
+    """Trains a model in a run directory."""
+
+    def __init__(
+        self,
+        *,
+        model: nn.Module,
+        feed: Feed,
+        validator: Validator,
+        run: RunDirectory,
+        config: TrainConfig,
+        width: int,
+        seed: int,
+        precision: str,
+        reporter: Reporter,
+    ) -> None:
+        self.model, self.feed, self.validator, self.run = model, feed, validator, run
+        self.config, self.width, self.seed, self.precision = config, width, seed, precision
+        self.reporter = reporter
+        self.smoothing = Smoothing(config.label_smoothing, config.smoothing_form)
+        self.optimizer = build_optimizer(model, config)
+        self.average = MovingAverage(model, config.ema) if config.ema else None
+        self.progress = Progress()
+        self.seconds = 0.0
+
+    # Going on
+
+    def restore(self) -> None:
+        """From the last committed checkpoint, if there is one; the log is cut back to it."""
+        folder = self.run.last_checkpoint()
+        if folder is not None:
+            checkpoint = load_checkpoint(folder)
+            self.progress = Progress.from_json(checkpoint.state)
+            load_parameters(self.model, checkpoint.weights)
+            restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
+            if self.average is not None:
+                self.average.restore(checkpoint.optimizer)
+        with MetricsLog(self.run.metrics) as log:
+            log.cut_back(self.progress.step)
+        records = read_metrics(self.run.metrics)
+        self.seconds = float(records[-1]["seconds"]) if records else 0.0
+
+    # Running
+
+    def run_to_end(self) -> Progress:
+        """Trains until a limit, early stopping or a signal; KeyboardInterrupt for the last, with everything saved."""
+        self.model.train()
+        with MetricsLog(self.run.metrics) as log, StopRequest() as stop:
+            while not self.progress.ended:
+                if stop.requested:
+                    raise KeyboardInterrupt
+                self._one_step(log, stop)
+        return self.progress
+
+    def _one_step(self, log: MetricsLog, stop: StopRequest) -> None:
+        started = time.monotonic()
+        step = self.progress.step + 1
+        position = Position(self.progress.epoch, self.progress.batch)
+        batches, behind = self.feed.take(position, self.config.accumulate)
+        rate = rate_at(step, self.config, self.width)
+        set_rate(self.optimizer, rate)
+        seed_step(self.seed, step)
+        result = train_step(
+            self.model,
+            self.optimizer,
+            batches,
+            smoothing=self.smoothing,
+            clip=self.config.clip,
+            precision=self.precision,
+        )
+        if self.average is not None and result.taken:
+            self.average.update(self.model, step)
+        self._advance(step, behind, result)
+        quality = self._validate() if step % self.config.validate_every == 0 else {}
+        self.seconds += time.monotonic() - started
+        record = self._record(result, rate) | quality
+        self._decide_end()
+        log.append(record)
+        self.reporter.step(record)
+        self._save_if_due(log, stop)
+        self._refuse_endless_skipping()
+
+    def _advance(self, step: int, behind: Position, result: StepResult) -> None:
+        before = self.progress
+        self.progress = replace(
+            before,
+            step=step,
+            epoch=behind.epoch,
+            batch=behind.batch,
+            tokens=before.tokens + result.tokens,
+            skipped=before.skipped + (not result.taken),
+            skipped_in_a_row=0 if result.taken else before.skipped_in_a_row + 1,
+        )
+
+    def _record(self, result: StepResult, rate: float) -> dict[str, Any]:
+        return {
+            "step": self.progress.step,
+            "epoch": self.progress.epoch,
+            "loss": result.loss,
+            "truth_loss": result.truth,
+            "rate": rate,
+            "norm": result.norm,
+            "tokens": result.tokens,
+            "skipped": self.progress.skipped,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def _refuse_endless_skipping(self) -> None:
+        if self.progress.skipped_in_a_row >= self.config.max_skipped:
+            raise RunError(
+                f"step {self.progress.step}: the gradient was not finite {self.config.max_skipped} times in a row. The "
+                f"last good checkpoint is in {self.run.checkpoints}; lower train.peak_rate or set train.clip=1.0"
+            )
+
+    # Validation
+
+    def _validate(self) -> dict[str, float | None]:
+        with self._averaged():
+            validation = self.validator.validate()
+        self._note_quality(validation)
+        self.reporter.validation(self.progress.step, validation)
+        return {
+            "valid_loss": validation.loss,
+            "valid_perplexity": validation.perplexity,
+            "valid_bleu": validation.bleu,
+        }
+
+    def _note_quality(self, validation: Validation) -> None:
+        measure = validation.loss
+        if self.config.stop_on == "bleu":
+            assert validation.bleu is not None
+            measure = -validation.bleu
+        before = self.progress
+        better = math.isfinite(measure) and (before.best is None or measure < before.best)
+        self.progress = replace(
+            before,
+            best=measure if better else before.best,
+            since_best=0 if better else before.since_best + 1,
+            scores=before.scores | {str(before.step): measure},
+        )
+
+    def _averaged(self) -> Swapped:
+        """The model with its moving average, where there is one."""
+        return Swapped(self.model, {} if self.average is None else self.average.tensors)
+
+    # Ending and saving
+
+    def _decide_end(self) -> None:
+        config, now = self.config, self.progress
+        ended = ""
+        if now.step >= config.max_steps:
+            ended = f"train.max_steps={config.max_steps}"
+        elif config.max_epochs and now.epoch >= config.max_epochs:
+            ended = f"train.max_epochs={config.max_epochs}"
+        elif config.patience and now.since_best >= config.patience:
+            ended = f"{config.patience} validations without a better {config.stop_on}"
+        elif config.max_minutes and self.seconds >= 60 * config.max_minutes:
+            ended = f"train.max_minutes={config.max_minutes:g}"
+        self.progress = replace(now, ended=ended)
+
+    def _save_if_due(self, log: MetricsLog, stop: StopRequest) -> None:
+        due = self.progress.step % self.config.checkpoint_every == 0 or bool(self.progress.ended)
+        if not due and not stop.requested:
+            return
+        if self.progress.skipped_in_a_row >= self.config.max_skipped:
+            return  # what is saved is the last good one
+        if due:
+            self.progress = replace(self.progress, saved=self._kept((*self.progress.saved, self.progress.step)))
+        keep = {str(step) for step in self.progress.saved}
+        scores = {step: score for step, score in self.progress.scores.items() if step in keep}
+        self.progress = replace(self.progress, scores=scores)
+        log.sync()
+        save_checkpoint(
+            self.run.checkpoints,
+            Checkpoint(self.progress.step, parameters_of(self.model), self._optimizer_state(), self.progress.to_json()),
+        )
+        self._remove_old()
+
+    def _optimizer_state(self) -> dict[str, Tensor]:
+        ema = {} if self.average is None else self.average.to_tensors()
+        return optimizer_tensors(self.optimizer, self.model) | ema
+
+    def _kept(self, steps: tuple[int, ...]) -> tuple[int, ...]:
+        """The last ones, and the best where these are to be averaged."""
+        last_wanted = max(self.config.keep, self.config.average if self.config.average_of == "last" else 1)
+        return tuple(sorted({*steps[-last_wanted:], *self._best(steps)}))
+
+    def _best(self, steps: tuple[int, ...]) -> list[int]:
+        if self.config.average_of == "last":
+            return []
+        scored = [step for step in steps if str(step) in self.progress.scores]
+        return sorted(scored, key=lambda step: (self.progress.scores[str(step)], -step))[: self.config.average]
+
+    def _remove_old(self) -> None:
+        keep = {*self.progress.saved, self.progress.step}
+        for folder in self.run.checkpoints.iterdir():
+            if folder.name.isdigit() and int(folder.name) not in keep:
+                remove_checkpoint(folder)
+
+    def final_weights(self) -> dict[str, Tensor]:
+        """The moving average, or the mean of the checkpoints that `train.average` names."""
+        if self.average is not None:
+            return self.average.tensors
+        saved = self.progress.saved
+        steps = self._best(saved) or list(saved[-self.config.average :])
+        if not steps:
+            return parameters_of(self.model)
+        return average_weights([self.run.checkpoints / str(step) for step in steps])
+
+
+class Swapped:
+    """Other weights in a model, for the length of a block."""
+
+    def __init__(self, model: nn.Module, weights: dict[str, Tensor]) -> None:
+        self.model, self.weights = model, weights
+
+    def __enter__(self) -> None:
+        self.before = {name: tensor.clone() for name, tensor in parameters_of(self.model).items() if self.weights}
+        if self.weights:
+            load_parameters(self.model, self.weights)
+
+    def __exit__(self, *_: object) -> None:
+        if self.weights:
+            load_parameters(self.model, self.before)
+
+
+def parameters_of(model: nn.Module) -> dict[str, Tensor]:
+    """Each parameter once, under its first name; tied ones are one."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def load_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """The inverse; names and shapes must agree."""
+    own = dict(model.named_parameters())
+    if own.keys() != tensors.keys():
+        odd = sorted(own.keys() ^ tensors.keys())
+        raise CheckpointError(f"the weights do not fit the model: {odd[0]} is in one of them only")
+    with torch.no_grad():
+        for name, tensor in tensors.items():
+            if tensor.shape != own[name].shape:
+                raise CheckpointError(f"{name} has shape {list(tensor.shape)}, the model {list(own[name].shape)}")
+            own[name].copy_(tensor)

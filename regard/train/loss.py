@@ -1,0 +1,152 @@
+"""Cross entropy against smoothed labels (section 5.4), on real tokens only.
+
+Axes: P real target positions, D width, V classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.data.batch import Batch
+from regard.errors import ConfigError
+from regard.models.interface import LinearOutput
+from regard.text.tokenizer import PAD
+from regard.train.config import FORMS
+
+
+ROWS = 512
+"""Rows of logits at a time: few enough to stay in the cache, many enough for a fast product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """ε and where it goes: "others", ε/(V−1) on each wrong class (the paper's code); "all", ε/V on every class."""
+
+    epsilon: float = 0.1
+    form: str = "others"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.epsilon < 1.0:
+            raise ConfigError(f"train.label_smoothing={self.epsilon} must be at least 0 and below 1")
+        if self.form not in FORMS:
+            raise ConfigError(f"train.smoothing_form={self.form!r} is not one of {', '.join(FORMS)}")
+
+    def masses(self, classes: int) -> tuple[float, float]:
+        """Probability on each class, and what the true class has on top of it."""
+        if self.form == "all":
+            return self.epsilon / classes, 1.0 - self.epsilon
+        wrong = self.epsilon / max(classes - 1, 1)
+        return wrong, 1.0 - self.epsilon - wrong
+
+    def targets(self, truth: Int[Tensor, " P"], classes: int) -> Float[Tensor, "P V"]:
+        """The smoothed distributions, written out."""
+        base, extra = self.masses(classes)
+        return torch.full((truth.numel(), classes), base).scatter_add_(
+            1, truth[:, None], torch.full((truth.numel(), 1), extra)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Sums over real tokens: what is trained on, and −log p of the truth, from which perplexity comes."""
+
+    smoothed: Float[Tensor, ""]
+    truth: float
+    tokens: int
+
+
+def cross_entropy(logits: Float[Tensor, "P V"], truth: Int[Tensor, " P"], smoothing: Smoothing) -> Loss:
+    """For a model that gives logits, of whatever width."""
+    base, extra = smoothing.masses(logits.size(-1))
+    log_probabilities = logits.log_softmax(-1)
+    chosen = log_probabilities.gather(1, truth[:, None]).sum()
+    return Loss(-(base * log_probabilities.sum() + extra * chosen), -float(chosen), truth.numel())
+
+
+def linear_cross_entropy(
+    features: Float[Tensor, "P D"],
+    weight: Float[Tensor, "V D"],
+    bias: Float[Tensor, " V"] | None,
+    truth: Int[Tensor, " P"],
+    smoothing: Smoothing,
+) -> Loss:
+    """The same for logits = features Wᵀ + b, without ever holding all logits: a third of a small model's step.
+
+    Loss and gradient are computed together, some rows at a time, while their logits are in the cache.
+    """
+    smoothed, chosen = LinearCrossEntropy.apply(features, weight, bias, truth, smoothing)
+    return Loss(smoothed, float(chosen), truth.numel())
+
+
+class LinearCrossEntropy(torch.autograd.Function):
+    """With q the smoothed truth, dL/dlogits = softmax − q; q = base + extra·onehot enters by its rank-one form."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        truth: Tensor,
+        smoothing: Smoothing,
+    ) -> tuple[Tensor, Tensor]:
+        base, extra = smoothing.masses(weight.size(0))
+        wants_gradient = any(ctx.needs_input_grad)
+        d_features = torch.empty_like(features) if wants_gradient else None
+        d_weight = torch.zeros_like(weight) if wants_gradient else None
+        d_bias = torch.zeros_like(bias) if wants_gradient and bias is not None else None
+        column_sum = weight.sum(0)
+        bias_sum = 0.0 if bias is None else bias.sum()
+        log_sum, chosen = features.new_empty(truth.numel()), features.new_empty(truth.numel())
+        buffer = features.new_empty(min(ROWS, len(truth)), weight.size(0))
+        for begin in range(0, len(truth), ROWS):
+            rows = slice(begin, begin + ROWS)
+            x, answers = features[rows], truth[rows, None]
+            logits = buffer[: len(x)]
+            torch.mm(x, weight.t(), out=logits)
+            if bias is not None:
+                logits += bias
+            chosen[rows] = logits.gather(1, answers)[:, 0]
+            highest = logits.amax(1)
+            probabilities = torch.softmax(logits, -1, out=logits)
+            # log Σ exp from the largest probability, which cannot underflow
+            log_sum[rows] = highest - probabilities.amax(1).log()
+            if d_features is None or d_weight is None:
+                continue
+            probabilities.scatter_add_(1, answers, probabilities.new_full(answers.shape, -extra))
+            torch.mm(probabilities, weight, out=d_features[rows])
+            d_weight.addmm_(probabilities.t(), x)
+            if d_bias is not None:
+                d_bias += probabilities.sum(0)
+        if d_features is not None and d_weight is not None:
+            d_features -= base * column_sum
+            d_weight -= base * features.sum(0)
+            if d_bias is not None:
+                d_bias -= base * len(truth)
+            ctx.save_for_backward(d_features, d_weight, d_bias)
+        all_logits = features @ column_sum + bias_sum
+        smoothed = (log_sum - base * all_logits - extra * chosen).sum()
+        truth_sum = (log_sum - chosen).sum()
+        ctx.mark_non_differentiable(truth_sum)
+        return smoothed, truth_sum
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        scale = gradients[0]
+        d_features, d_weight, d_bias = ctx.saved_tensors
+        return d_features * scale, d_weight * scale, None if d_bias is None else d_bias * scale, None, None
+
+
+def batch_loss(model: nn.Module, batch: Batch, smoothing: Smoothing) -> Loss:
+    """Of a batch, padding left out."""
+    real = batch.target_out != PAD
+    truth = batch.target_out[real]
+    if isinstance(model, LinearOutput):
+        features = model.features(batch)[real]
+        return linear_cross_entropy(features, model.output_weight, model.output_bias, truth, smoothing)
+    return cross_entropy(model(batch)[real], truth, smoothing)

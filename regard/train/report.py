@@ -1,0 +1,96 @@
+"""What a person sees of training: a bar on a terminal, a line at each validation, and TensorBoard on request."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from regard.errors import ConfigError
+from regard.train.validate import Validation
+
+QUIET_EVERY = 100
+"""Steps between two lines where there is no terminal."""
+
+
+class Reporter:
+    """Speaks on stderr; quiet where that is no terminal, but for validations and a line now and then."""
+
+    def __init__(self, console: Console, max_steps: int, tensorboard: Path | None = None) -> None:
+        self.console, self.max_steps = console, max_steps
+        self.writer: Any = None if tensorboard is None else open_tensorboard(tensorboard)
+        self.bar: Progress | None = None
+        self.tokens, self.seconds, self.before = 0, 0.0, 0.0
+
+    def __enter__(self) -> Reporter:
+        if self.console.is_terminal:
+            columns = (
+                TextColumn("training"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("step {task.completed:,}/{task.total:,}  {task.fields[note]}"),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(speed_estimate_period=120),
+            )
+            self.bar = Progress(*columns, console=self.console)
+            self.task = self.bar.add_task("training", total=self.max_steps, note="")
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+        if self.writer is not None:
+            self.writer.close()
+
+    def say(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def step(self, record: dict[str, Any]) -> None:
+        self.tokens += record["tokens"]
+        speed = self._speed(record)
+        note = f"loss {record['loss']:.3f}  {speed:,.0f} target tokens/s"
+        if self.bar is not None:
+            self.bar.update(self.task, completed=record["step"], note=note)
+        elif record["step"] % QUIET_EVERY == 0:
+            left = (self.max_steps - record["step"]) * record["seconds"] / record["step"]
+            self.say(f"step {record['step']:,} of {self.max_steps:,}  {note}  at most {duration(left)} left")
+        if self.writer is not None:
+            for name, value in record.items():
+                if isinstance(value, int | float) and name != "step":
+                    self.writer.add_scalar(name, value, record["step"])
+
+    def validation(self, step: int, validation: Validation) -> None:
+        bleu = "" if validation.bleu is None else f"  BLEU {validation.bleu:.2f} (greedy)"
+        self.say(f"step {step:,}  validation loss {validation.loss:.4f}  perplexity {validation.perplexity:.2f}{bleu}")
+
+    def _speed(self, record: dict[str, Any]) -> float:
+        """Target tokens a second of this process, a running mean."""
+        if self.before == 0.0 or record["seconds"] < self.before:
+            self.before, self.tokens = record["seconds"], 0
+            return 0.0
+        elapsed = record["seconds"] - self.before
+        return self.tokens / elapsed if elapsed > 0 else 0.0
+
+
+def duration(seconds: float) -> str:
+    """As a person says it."""
+    if not math.isfinite(seconds):
+        return "a time that cannot be told"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def open_tensorboard(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ConfigError("train.tensorboard=true needs TensorBoard: pip install 'regard[tensorboard]'") from None
+    return SummaryWriter(str(folder))

@@ -1,0 +1,274 @@
+"""A run from the recipe to the scores: prepare, fit, check, train, average, evaluate.
+
+`start` is what `regard train` calls. The order matters: settings are checked before corpora are read, memory before
+anything is built, and the resolved config is on disk before the first step.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import nn
+
+from regard import __version__, hardware
+from regard.checkpoint import load_weights, signatures_of
+from regard.config import Config, build_config, merged
+from regard.data.prepare import Task, prepare
+from regard.data.store import Store
+from regard.decode.translate import Translator
+from regard.errors import ConfigError, CorpusError, RegardError
+from regard.files import write_atomically
+from regard.loading import build_model
+from regard.models.presets import PRESETS, fitted_preset
+from regard.run import RunDirectory, refuse_changed
+from regard.text.corpus import read_pairs
+from regard.text.tokenizer import Tokenizer
+from regard.train.feed import Feed
+from regard.train.loop import Loop, Progress, load_parameters, parameters_of
+from regard.train.memory import estimate, parameter_count, refuse_if_too_large
+from regard.train.report import Reporter, duration
+from regard.train.validate import Pairs, Validator, score_pairs
+
+MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
+"""On resume; everything else would make another run of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for."""
+
+    table: Mapping[str, Any]
+    out: Path
+    base: Path
+    resume: bool = False
+    start_from: Path | None = None
+
+
+def start(order: Order, console: Console) -> dict[str, Any]:
+    """Trains to the end and gives the results, which are also in `results.json`."""
+    hardware.keep_memory()
+    asked = build_config(with_other_run(order))
+    if not asked.data.train:
+        raise ConfigError("there is nothing to train on; give --source and --target, or a recipe with data.train")
+    check_files(asked, order.base)
+    run = RunDirectory.create(order.out, resume=order.resume)
+    with run.lock():
+        run.clear_temporaries()
+        config, meta = resolve(order, asked, run, console)
+        return Session(order, config, meta, run, console).execute()
+
+
+def with_other_run(order: Order) -> Mapping[str, Any]:
+    """With `--from`, the model is the other run's, and so is the tokenizer."""
+    if order.start_from is None:
+        return order.table
+    other = RunDirectory.open(order.start_from).read_config()["config"]
+    asked = order.table.get("model", {})
+    for key, value in asked.items():
+        if other["model"].get(key) != value:
+            raise ConfigError(f"model.{key}={value!r} cannot be changed with --from; {order.start_from} has "
+                              f"{other['model'].get(key)!r}")
+    tokenizer = {key: other["tokenizer"][key] for key in ("kind", "joint", "joiner")}
+    return merged({"preset": other["preset"], "model": other["model"], "tokenizer": tokenizer}, order.table)
+
+
+def check_files(config: Config, base: Path) -> None:
+    """That every file named is there, before hours are spent."""
+    for corpus in (*config.data.train, *config.data.valid, *config.data.test):
+        for name in (corpus.source, corpus.target):
+            if name and not (base / name).is_file():
+                raise CorpusError(
+                    f"{base / name} is not there; recipes name their files relative to --data "
+                    f"(now {base}; default $REGARD_DATA, else ./data)"
+                )
+
+
+def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) -> tuple[Config, dict[str, Any]]:
+    """The tokenised corpus, and the config with everything fitted to it, saved or compared with what was saved."""
+    given = None if order.start_from is None else RunDirectory.open(order.start_from).tokenizer.read_text("utf-8")
+    task = Task(asked.data, asked.tokenizer, order.base, given)
+    meta = prepare(task, run.store, Spoken(console))
+    config = fitted(order, asked, meta, console)
+    hardware.set_threads(config.train.threads)
+    document = {
+        "regard": __version__,
+        "config": json.loads(json.dumps(config.to_table())),
+        "data": {"base": str(order.base.resolve()), **{key: meta[key] for key in ("hashes", "pairs", "tokens")}},
+        "platform": hardware.describe(),
+    }
+    if run.config.is_file():
+        compare(run.read_config(), document, console)
+    else:
+        write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
+        run.write_config(document)
+    return config, meta
+
+
+def fitted(order: Order, asked: Config, meta: dict[str, Any], console: Console) -> Config:
+    """Preset and tokenizer settings that were left open, from the data."""
+    table: Mapping[str, Any] = with_other_run(order)
+    kind = {"kind": meta["tokenizer"]["kind"], "joiner": meta["tokenizer"]["joiner"]}
+    table = merged(table, {"tokenizer": kind})
+    if asked.preset == "auto":
+        name, why = fitted_preset(meta["pairs"], hardware.cores(), hardware.available_memory())
+        console.print(f"preset {name} ({PRESETS[name].purpose}): {why}", highlight=False, soft_wrap=True)
+        table = merged(PRESETS[name].settings, {**table, "preset": name})
+    return build_config(table)
+
+
+def compare(old: dict[str, Any], new: dict[str, Any], console: Console) -> None:
+    """Refuses another config or other data; says where the same bits can no longer be promised."""
+    refuse_changed(old["config"], new["config"], MAY_CHANGE)
+    refuse_changed({"data": old["data"]["hashes"]}, {"data": new["data"]["hashes"]})
+    for key, value in new["platform"].items():
+        if old["platform"].get(key) != value:
+            console.print(
+                f"note: this run began with {key} {old['platform'].get(key)} and goes on with {value}; "
+                f"the result may differ in its last bits",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+class Session:
+    """The run itself, once everything is decided."""
+
+    def __init__(
+        self, order: Order, config: Config, meta: dict[str, Any], run: RunDirectory, console: Console
+    ) -> None:
+        self.order, self.config, self.meta, self.run, self.console = order, config, meta, run, console
+        self.tokenizer = Tokenizer.load(run.tokenizer)
+
+    def execute(self) -> dict[str, Any]:
+        sizes = (self.tokenizer.source.size, self.tokenizer.target.size)
+        needed = estimate(self.config.model, self.config.train, *sizes)
+        self._say_plan(needed, parameter_count(self.config.model, *sizes))
+        refuse_if_too_large(needed)
+        model = self._new_model(*sizes)
+        tensorboard = self.run.tensorboard if self.config.train.tensorboard else None
+        with Reporter(self.console, self.config.train.max_steps, tensorboard) as reporter:
+            loop = self._loop(model, reporter)
+            loop.restore()
+            if loop.progress.step:
+                reporter.say(f"going on from step {loop.progress.step:,}")
+            progress = loop.run_to_end()
+        self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
+        load_parameters(model, loop.final_weights())
+        self.run.write_final(progress.step, parameters_of(model), {"ended": progress.ended})
+        return self._results(model, progress, loop.seconds)
+
+    def _say_plan(self, needed: int, parameters: int) -> None:
+        say = self.console.print
+        tokens = self.meta["tokens"]
+        train = self.config.train
+        say(
+            f"{self.meta['pairs']:,} pairs ({tokens['source']:,} + {tokens['target']:,} tokens), "
+            f"{self.meta['valid_pairs']:,} for validation; vocabulary {self.meta['sizes'][0]:,} / "
+            f"{self.meta['sizes'][1]:,} ({self.meta['tokenizer']['kind']})",
+            highlight=False,
+            soft_wrap=True,
+        )
+        dropped = {name: n for name, n in self.meta["filters"].items() if n and name not in ("read", "kept")}
+        if dropped:
+            said = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in dropped.items())
+            say(f"dropped: {said}", highlight=False, soft_wrap=True)
+        step_tokens = train.batch_tokens * train.accumulate
+        epochs = train.max_steps * step_tokens / max(max(tokens.values()), 1)
+        seconds = train.max_steps * step_tokens * 6 * parameters / 120e9
+        say(
+            f"{parameters:,} parameters; up to {train.max_steps:,} steps of about {step_tokens:,} tokens "
+            f"({epochs:.0f} epochs), at most about {duration(seconds)} on two cores of 60 GFLOP/s; "
+            f"about {needed / 2**30:.1f} GiB of memory",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def _new_model(self, source_size: int, target_size: int) -> nn.Module:
+        torch.manual_seed(self.config.seed)
+        model = build_model(self.config.model, source_size, target_size)
+        if self.order.start_from is not None:
+            folder = RunDirectory.open(self.order.start_from).weights_folder()
+            load_parameters(model, load_weights(folder, signatures_of(parameters_of(model))))
+        return model
+
+    def _loop(self, model: nn.Module, reporter: Reporter) -> Loop:
+        config, store = self.config, Store.open(self.run.store)
+        feed = Feed(
+            store,
+            self.tokenizer,
+            corpus_weights=[corpus.weight for corpus in config.data.train],
+            start_id=model.start_id,  # type: ignore[arg-type]
+            budget=config.train.batch_tokens,
+            seed=config.seed,
+            dropout=config.tokenizer.dropout,
+        )
+        validator = Validator(
+            model,
+            self.tokenizer,
+            store.valid_texts(),
+            budget=config.train.batch_tokens,
+            with_bleu=config.train.validate_bleu,
+        )
+        return Loop(
+            model=model,
+            feed=feed,
+            validator=validator,
+            run=self.run,
+            config=config.train,
+            width=config.model.width,
+            seed=config.seed,
+            precision=hardware.choose_precision(config.train.precision),
+            reporter=reporter,
+        )
+
+    def _results(self, model: nn.Module, progress: Progress, seconds: float) -> dict[str, Any]:
+        translator = Translator(
+            model=model,  # type: ignore[arg-type]
+            tokenizer=self.tokenizer,
+            config=self.config.decode,
+        )
+        results: dict[str, Any] = {
+            "steps": progress.step,
+            "ended": progress.ended,
+            "seconds": round(seconds, 1),
+            "skipped": progress.skipped,
+        }
+        sets: dict[str, Pairs] = {"valid": Store.open(self.run.store).valid_texts()}
+        if self.config.data.test:
+            sets["test"] = self._read_test()
+        for name, pairs in sets.items():
+            if not pairs[0]:
+                continue
+            scores = score_pairs(translator, pairs, beam=self.config.decode.beam)
+            results[name] = scores.to_json()
+            self.console.print(f"{name}: {scores.summary()}", highlight=False, soft_wrap=True)
+        write_atomically(self.run.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
+        return results
+
+    def _read_test(self) -> Pairs:
+        pairs = [pair for corpus in self.config.data.test for pair in read_pairs(corpus.files(self.order.base))]
+        return [source for source, _ in pairs], [target for _, target in pairs]
+
+
+class Spoken:
+    """Progress of preparing, on a terminal only."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.last = console, time.monotonic()
+
+    def __call__(self, done: int, of: int, what: str) -> None:
+        if not self.console.is_terminal or time.monotonic() - self.last < 1.0:
+            return
+        self.last = time.monotonic()
+        amount = f" {done:,}" + (f" of {of:,}" if of else "") if done else ""
+        self.console.print(f"{what}{amount}", highlight=False)
+
+
+__all__ = ["Order", "RegardError", "start"]

@@ -1,0 +1,72 @@
+"""One step: it weighs tokens, not batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from regard.data.batch import Batch
+from regard.train.loss import Smoothing, batch_loss
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """Means over the step's target tokens; `taken` is False when the gradient was not finite and nothing moved."""
+
+    loss: float
+    truth: float
+    tokens: int
+    norm: float
+    taken: bool
+
+
+def seed_step(seed: int, step: int) -> None:
+    """Everything random in a step is a pure function of (seed, step), so there is no generator to be saved."""
+    digest = hashlib.blake2b(f"{seed}/{step}".encode(), digest_size=7).digest()
+    torch.manual_seed(int.from_bytes(digest, "little"))
+
+
+def precision_context(precision: str) -> AbstractContextManager[object]:
+    return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else nullcontext()
+
+
+def accumulate_gradient(
+    model: nn.Module, batches: Sequence[Batch], smoothing: Smoothing, precision: str = "fp32"
+) -> tuple[float, float, int]:
+    """The gradient of the mean loss over all tokens of the batches; gives both loss sums and the tokens."""
+    tokens = sum(batch.num_tokens for batch in batches)
+    smoothed = truth = 0.0
+    for batch in batches:
+        with precision_context(precision):
+            loss = batch_loss(model, batch, smoothing)
+        (loss.smoothed / tokens).backward()
+        smoothed += float(loss.smoothed.detach())
+        truth += loss.truth
+    return smoothed, truth, tokens
+
+
+def train_step(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Sequence[Batch],
+    *,
+    smoothing: Smoothing,
+    clip: float,
+    precision: str = "fp32",
+) -> StepResult:
+    """Forward, backward, clip, step. A gradient that is not finite is thrown away."""
+    smoothed, truth, tokens = accumulate_gradient(model, batches, smoothing, precision)
+    parameters = list(model.parameters())
+    norm = float(nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None], foreach=True))
+    finite = norm < float("inf")  # also False for NaN
+    if finite:
+        if clip:
+            nn.utils.clip_grads_with_norm_(parameters, clip, torch.tensor(norm), foreach=True)
+        optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return StepResult(smoothed / tokens, truth / tokens, tokens, norm, finite)

@@ -1,0 +1,77 @@
+"""How good the model is now: loss and perplexity on given pairs, and BLEU of its own translations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from regard.data.batch import Batch, collate
+from regard.data.batching import cut
+from regard.decode.search import SearchConfig
+from regard.decode.translate import Translator, evaluating, source_ids
+from regard.evaluate.metrics import Scores, evaluate_texts
+from regard.text.tokenizer import Tokenizer, join_pieces
+from regard.train.loss import Smoothing, batch_loss
+
+Pairs = tuple[Sequence[str], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """−log p a target token, without smoothing; BLEU where it was asked for."""
+
+    loss: float
+    bleu: float | None
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(min(self.loss, 100.0))
+
+
+def pair_batches(tokenizer: Tokenizer, pairs: Pairs, start_id: int, budget: int) -> list[Batch]:
+    """Given pairs in batches of alike lengths; a pair longer than the budget is a batch of its own."""
+    sources = [source_ids(tokenizer, text) for text in pairs[0]]
+    targets = tokenizer.target.encode_batch(list(pairs[1]))
+    longer = np.array([max(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
+    order = np.argsort(longer, kind="stable")
+    batches = [rows for rows in cut(order, longer[order], budget) if len(rows)]
+    return [collate([sources[i] for i in rows], [targets[i] for i in rows], start_id) for rows in batches]
+
+
+def mean_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
+    """−log p a token."""
+    truth, tokens = 0.0, 0
+    with evaluating(model), torch.inference_mode():
+        for batch in batches:
+            loss = batch_loss(model, batch, Smoothing(0.0))
+            truth += loss.truth
+            tokens += loss.tokens
+    return truth / max(tokens, 1)
+
+
+def score_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> Scores:
+    """Translates the sources and compares. Text that was split beforehand is joined, and compared as it is tokenised."""
+    hypotheses = [translation.text for translation in translator.translate(list(pairs[0]), beam=beam)]
+    joiner = translator.tokenizer.joiner
+    references = [join_pieces(text, joiner) if joiner else text for text in pairs[1]]
+    return evaluate_texts(hypotheses, [references], tokenize="none" if joiner else "13a")
+
+
+class Validator:
+    """The validation pairs, encoded once."""
+
+    def __init__(self, model: nn.Module, tokenizer: Tokenizer, pairs: Pairs, *, budget: int, with_bleu: bool) -> None:
+        self.model, self.tokenizer, self.pairs, self.with_bleu = model, tokenizer, pairs, with_bleu
+        self.batches = pair_batches(tokenizer, pairs, getattr(model, "start_id"), budget)  # noqa: B009
+
+    def validate(self) -> Validation:
+        loss = mean_loss(self.model, self.batches)
+        if not self.with_bleu:
+            return Validation(loss, None)
+        translator = Translator(model=self.model, tokenizer=self.tokenizer, config=SearchConfig(beam=1))  # type: ignore[arg-type]
+        return Validation(loss, score_pairs(translator, self.pairs, beam=1).bleu)

@@ -1,0 +1,62 @@
+"""What every test shares: one thread, shapes checked at run time, and a way to the corpora.
+
+Set REGARD_TEST_SHAPES=0 to leave the shape checks out (a debugger steps more easily without them).
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+# Two threads beside another busy process spin and lose tenfold. Libraries read these when they are first imported (the
+# imports below bring numpy), and child processes inherit them.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["RAYON_NUM_THREADS"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import beartype.typing  # noqa: F401 (TYPE_CHECKER names it)
+import hypothesis
+import jaxtyping
+import pytest
+
+if "regard" in sys.modules:
+    raise RuntimeError("regard was imported before tests/conftest.py, so its shapes and threads would go unchecked")
+# As pyright reads them: an int is a float, and Self is legal (beartype alone refuses it in a single method).
+TYPE_CHECKER = """beartype.beartype(conf=beartype.BeartypeConf(
+    is_pep484_tower=True,
+    hint_overrides=beartype.FrozenDict({beartype.typing.Self: beartype.typing.Any}),
+))"""
+if os.environ.get("REGARD_TEST_SHAPES", "1") != "0":
+    jaxtyping.install_import_hook("regard", TYPE_CHECKER)
+
+# A busy machine is slow, not wrong.
+hypothesis.settings.register_profile("regard", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("regard")
+
+
+def pytest_runtest_setup() -> None:
+    """Hold torch to one thread, also after a test that changed it; a test without torch does not pay for its import."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def data_directory(pytestconfig: pytest.Config) -> Path:
+    """Where the corpora lie: $REGARD_DATA, else ./data. It need not exist."""
+    return pytestconfig.invocation_params.dir / (os.environ.get("REGARD_DATA") or "data")
+
+
+@pytest.fixture(scope="session")
+def corpus(data_directory: Path) -> Callable[[str], Path]:
+    """`corpus("multi30k")` is that corpus's folder; where it is absent, the test is skipped and says so."""
+
+    def find(name: str) -> Path:
+        folder = data_directory / name
+        if not folder.is_dir():
+            pytest.skip(f"no corpus '{name}': {folder} is not there (set REGARD_DATA to the folder that holds it)")
+        return folder
+
+    return find

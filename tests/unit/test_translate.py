@@ -1,0 +1,205 @@
+"""Text in, text out, with a model that repeats what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.decode.search import SearchConfig
+from regard.decode.translate import Translation, Translator, batches_by_length, padded, source_ids, target_text
+from regard.errors import ConfigError, RegardError
+from regard.models.interface import Source
+from regard.text.codecs import ByteCodec, WordCodec
+from regard.text.tokenizer import END, PAD, START, Tokenizer
+
+BYTES = ByteCodec(["news"])
+TOKENIZER = Tokenizer(BYTES, BYTES)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What each row reads, and how far it is."""
+
+    tokens: Tensor
+    place: int
+
+    def reorder(self, parents: Tensor) -> Reading:
+        return Reading(self.tokens[parents], self.place)
+
+
+@dataclass
+class Echo:
+    """Says what it reads, end symbol included, and then goes on with padding; its next best is a question mark."""
+
+    size: int = BYTES.size
+    start_id: int = START
+    shapes: list[tuple[int, int]] = field(default_factory=list)
+
+    def start(self, source: Source) -> Reading:
+        self.shapes.append((source.tokens.size(0), source.tokens.size(1)))
+        return Reading(source.tokens, 0)
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Reading]:
+        logits = torch.zeros(len(tokens), self.size)
+        logits[:, self.size - 1] = 4.0
+        place = min(state.place, state.tokens.size(1) - 1)
+        logits.scatter_(1, state.tokens[:, place, None], 9.0)
+        return logits, Reading(state.tokens, state.place + 1)
+
+
+def translator(**settings: Any) -> Translator:
+    return Translator(model=Echo(), tokenizer=TOKENIZER, **settings)
+
+
+def texts(translations: list[Translation] | Iterator[Translation]) -> list[str]:
+    return [translation.text for translation in translations]
+
+
+SENTENCES = ["a longer sentence", "b", "", "über Straße 🙂", "  ", "c d", " spaces  stay ", "line\u2028separator"]
+ECHOED = ["" if not sentence.strip() else sentence for sentence in SENTENCES]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("batch_tokens", [1, 37, 4096])
+def test_order_is_kept_whatever_the_batches(beam: int, batch_tokens: int):
+    assert texts(translator().translate(SENTENCES, beam=beam, batch_tokens=batch_tokens)) == ECHOED
+
+
+def test_one_string_is_one_sentence():
+    assert texts(translator().translate("hello")) == ["hello"]
+
+
+def test_blank_lines_never_reach_the_model():
+    echo = Echo()
+    found = Translator(model=echo, tokenizer=TOKENIZER).translate(["", " \t", "\u3000"])
+    assert found == [Translation("", 0.0, (), True)] * 3
+    assert echo.shapes == []
+
+
+def test_batches_hold_similar_lengths_within_the_budget_of_tokens():
+    echo = Echo()
+    lines = ["x" * length for length in (3, 11, 4, 12, 3, 5)]
+    Translator(model=echo, tokenizer=TOKENIZER).translate(lines, beam=2, batch_tokens=52)
+    assert echo.shapes == [(2, 13), (4, 6)]
+
+
+def test_a_sentence_above_the_budget_stands_alone():
+    encoded = {7: [1] * 100, 3: [1] * 2, 5: [1] * 3}
+    assert list(batches_by_length(encoded, 6)) == [[7], [5, 3]]
+    assert list(batches_by_length({}, 6)) == []
+
+
+def test_the_source_has_its_tag_in_front_and_the_end_symbol_behind():
+    assert source_ids(TOKENIZER, "hi") == [*BYTES.encode("hi"), END]
+    assert source_ids(TOKENIZER, "hi", "news") == [TOKENIZER.tag_id("news"), *BYTES.encode("hi"), END]
+    found = translator().translate("hi", tag="news")[0]
+    assert found.text == "hi"  # echoed too, but a tag is no text
+    assert found.tokens == ("<news>", "h", "i")
+    with pytest.raises(ConfigError, match="tag 'sport' is not known"):
+        translator().translate("hi", tag="sport")
+
+
+def test_rows_are_padded_on_the_right():
+    assert padded([[4, 5, 6], [7]], "cpu").tolist() == [[4, 5, 6], [7, PAD, PAD]]
+
+
+def test_a_line_stays_a_line():
+    assert texts(translator().translate(["one\ntwo\r\nthree"])) == ["one two  three"]
+    assert "\n" not in target_text(TOKENIZER, BYTES.encode("a\nb\n"))
+
+
+def test_pieces_of_split_words_are_joined():
+    codec = WordCodec(["an@@", "trie@@", "b", "mit"], "@@")
+    tokenizer = Tokenizer(codec, codec, "@@")
+    found = Translator(model=Echo(size=codec.size), tokenizer=tokenizer).translate("an@@ trie@@ b mit")[0]
+    assert found.text == "antrieb mit"
+    assert len(found.tokens) == 4
+
+
+def test_the_n_best_stand_behind_the_best():
+    found = translator(config=SearchConfig(beam=4, length_penalty=0)).translate("abc", nbest=3)[0]
+    assert found.text == "abc"
+    assert len(found.alternatives) == 2
+    assert len({found.text, *texts(list(found.alternatives))}) == 3
+    scores = [found.score, *(other.score for other in found.alternatives)]
+    assert scores == sorted(scores, reverse=True)
+    assert translator().translate("abc")[0].alternatives == ()
+
+
+def test_a_cut_translation_says_so():
+    found = translator(max_target=3).translate(["abc", "ab"], beam=1)
+    assert [(one.text, one.finished) for one in found] == [("abc", False), ("ab", True)]
+
+
+def test_options_are_checked_before_anything_is_read():
+    with pytest.raises(ConfigError, match=r"decode\.beam=0"):
+        translator().translate(SENTENCES, beam=0)
+    with pytest.raises(ConfigError, match=r"decode\.nbest=5 must lie between 1 and decode\.beam=4"):
+        translator().translate_lines(iter(SENTENCES), nbest=5)
+    with pytest.raises(ConfigError, match="window=0"):
+        translator().translate_lines(iter(SENTENCES), window=0)
+
+
+def test_a_line_longer_than_the_model_takes_is_named():
+    limited = translator(max_source=5)
+    assert texts(limited.translate(["abcd"])) == ["abcd"]
+    with pytest.raises(RegardError, match="line 2 has 6 tokens, but the model takes at most 5"):
+        limited.translate(["abcd", "abcde"])
+    with pytest.raises(RegardError, match="line 8 has 9 tokens"):
+        list(limited.translate_lines(["a\n"] * 7 + ["abcdefgh\n"], window=3))
+
+
+@pytest.mark.parametrize("window", [1, 3, 1000])
+def test_a_stream_keeps_its_order_and_loses_its_line_ends(window: int):
+    lines = [f"{sentence}\n" for sentence in SENTENCES] + ["crlf\r\n", "no end"]
+    assert texts(translator().translate_lines(lines, window=window)) == [*ECHOED, "crlf", "no end"]
+
+
+def test_a_stream_reads_no_further_than_its_window():
+    read: list[int] = []
+
+    def lines() -> Iterator[str]:
+        for number in range(100):
+            read.append(number)
+            yield f"{number}\n"
+
+    stream = translator().translate_lines(lines(), window=10)
+    assert read == []
+    assert next(stream).text == "0"
+    assert len(read) == 10
+
+
+def test_progress_counts_sentences():
+    seen: list[int] = []
+    translator().translate(SENTENCES, batch_tokens=1, progress=seen.append)
+    assert seen == [3, 4, 5, 6, 7, 8]  # two are blank and done before the first batch
+    seen.clear()
+    list(translator().translate_lines(SENTENCES, window=3, progress=seen.append))
+    assert seen == [3, 6, 8]
+    seen.clear()
+    translator().translate(["", ""], progress=seen.append)
+    assert seen == [2]
+
+
+def test_a_model_in_training_translates_without_dropout_and_trains_on():
+    class Module(nn.Module):
+        start_id = START
+
+        def start(self, source: Source) -> Reading:
+            assert not self.training
+            return Echo().start(source)
+
+        def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Reading]:
+            return Echo().step(tokens, state)
+
+    module = Module().train()
+    assert texts(Translator(model=module, tokenizer=TOKENIZER).translate("hi")) == ["hi"]
+    assert module.training
+    module.eval()
+    Translator(model=module, tokenizer=TOKENIZER).translate("hi")
+    assert not module.training
