@@ -9,9 +9,12 @@ import os
 import platform
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from regard.errors import RunError
 from regard.files import write_atomically
 
 PROBE = """
@@ -62,11 +65,24 @@ def keep_memory() -> None:
 
 
 def set_threads(threads: int) -> int:
-    """For torch; 0 = one a core. Gives the number."""
+    """For torch; 0 = what OMP_NUM_THREADS says, else one a core. Gives the number."""
     import torch
 
-    torch.set_num_threads(threads or cores())
+    wished = os.environ.get("OMP_NUM_THREADS", "")
+    torch.set_num_threads(threads or (int(wished) if wished.isdigit() else 0) or cores())
     return torch.get_num_threads()
+
+
+def matrix_speed() -> float:
+    """Floating-point operations a second of a product of the size that training has; a few milliseconds."""
+    import torch
+
+    left, right = torch.randn(2048, 256), torch.randn(256, 512)
+    left @ right
+    started, rounds = time.perf_counter(), 5
+    for _ in range(rounds):
+        left @ right
+    return 2 * 2048 * 256 * 512 * rounds / max(time.perf_counter() - started, 1e-6)
 
 
 def describe() -> dict[str, Any]:
@@ -110,9 +126,7 @@ def bf16_works(cache: Path | None = None) -> bool:
         pass  # not probed yet, or unreadable: probe
     child = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, timeout=120, check=False)
     works = child.returncode == 0
-    try:
+    with suppress(OSError, RunError):  # a cache that cannot be written costs a second next time
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps({"works": works}).encode())
-    except (OSError, Exception):  # noqa: BLE001 - a cache that cannot be written costs a second next time
-        pass
     return works

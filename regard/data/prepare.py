@@ -253,9 +253,7 @@ class Preparation:
         def side(index: int) -> Callable[[], Iterable[str]]:
             return lambda: (pair[index] for pair in compress(self.pairs(), kept))
 
-        return train_tokenizer(
-            self.task.tokenizer, side(1), side(2), self.task.data.tags, num_pairs=int(kept.sum())
-        )
+        return train_tokenizer(self.task.tokenizer, side(1), side(2), self.task.data.tags, num_pairs=int(kept.sum()))
 
     def write_store(self, tokenizer: Tokenizer, kept: NDArray[np.bool_]) -> dict[str, Any]:
         """The second pass."""
@@ -305,7 +303,9 @@ class Preparation:
         source_ids = tokenizer.source.encode_batch(sources)
         target_ids = tokenizer.target.encode_batch(targets)
         keep: list[bool] = []
-        for texts, ids in zip(zip(sources, targets, strict=True), zip(source_ids, target_ids, strict=True), strict=True):
+        for texts, ids in zip(
+            zip(sources, targets, strict=True), zip(source_ids, target_ids, strict=True), strict=True
+        ):
             reason = drop_reason(self.task.data.filters, *texts, len(ids[0]), len(ids[1]))
             self.report.count(reason)
             keep.append(reason is None)

@@ -99,10 +99,8 @@ class Store:
         return json.loads((self.folder / f"{side}.types.json").read_text())
 
     def valid_texts(self) -> tuple[list[str], list[str]]:
-        """The validation pairs as text."""
-        source, target = (
-            (self.folder / f"valid.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in SIDES
-        )
+        """The validation pairs as text. Read as bytes, for a CR inside a sentence ends no line."""
+        source, target = ((self.folder / f"valid.{side}").read_bytes().decode().split("\n")[:-1] for side in SIDES)
         return source, target
 
     def _mapped(self, shard: int, name: str, dtype: Any) -> NDArray[Any]:

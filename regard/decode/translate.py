@@ -36,6 +36,11 @@ class Translation:
     alternatives: tuple[Translation, ...] = ()
     """The others of the n best, best first."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; `nbest` only where there are others."""
+        own = {"text": self.text, "score": self.score, "tokens": list(self.tokens), "finished": self.finished}
+        return own | ({"nbest": [other.to_json() for other in self.alternatives]} if self.alternatives else {})
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

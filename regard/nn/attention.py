@@ -211,5 +211,5 @@ def encoder_decoder_attention(
         log.warning("encoder_decoder_attention: no weights given, so the projections are fresh and random")
         layer = MultiHeadAttention(query.size(-1), num_heads).to(query)
     keys, values = layer.remember(key), layer.remember(value)
-    may_look = None if mask is None else mask != 0
+    may_look = None if mask is None else (mask != 0).broadcast_to(key.size(0), 1, 1, key.size(1))
     return layer.over(layer.queries(query), KVCache(keys.keys, values.values), may_look)

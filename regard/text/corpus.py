@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -48,6 +48,20 @@ def read_pairs(files: CorpusFiles) -> Iterator[tuple[str, str]]:
     if files.target is None:
         return _read_tsv(files.source)
     return _read_aligned(files.source, files.target)
+
+
+def text_lines(stream: Iterable[bytes], note: Callable[[str], None]) -> Iterator[str]:
+    """Lines to be translated, from a stream that ends them at LF: any text passes, without its line end.
+
+    What is not UTF-8 becomes U+FFFD, and `note` is told in which line: a stranger's text is no reason to stop.
+    """
+    for number, raw in enumerate(stream, start=1):
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            note(f"line {number}, byte {error.start + 1}: not valid UTF-8; replaced by U+FFFD")
+            yield line.decode("utf-8", "replace")
 
 
 def file_sha256(path: Path) -> str:

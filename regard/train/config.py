@@ -70,7 +70,7 @@ class TrainConfig:
         for key in at_least_one.split():
             if getattr(self, key) < 1:
                 raise ConfigError(f"train.{key}={getattr(self, key)} must be at least 1")
-        for key in "max_epochs max_minutes weight_decay clip patience threads".split():
+        for key in ["max_epochs", "max_minutes", "weight_decay", "clip", "patience", "threads"]:
             if getattr(self, key) < 0:
                 raise ConfigError(f"train.{key}={getattr(self, key)} must not be negative; 0 means off")
         for key in ("beta1", "beta2", "ema", "label_smoothing"):

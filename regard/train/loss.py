@@ -18,7 +18,6 @@ from regard.models.interface import LinearOutput
 from regard.text.tokenizer import PAD
 from regard.train.config import FORMS
 
-
 ROWS = 512
 """Rows of logits at a time: few enough to stay in the cache, many enough for a fast product."""
 

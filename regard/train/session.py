@@ -23,7 +23,7 @@ from regard.config import Config, build_config, merged
 from regard.data.prepare import Task, prepare
 from regard.data.store import Store
 from regard.decode.translate import Translator
-from regard.errors import ConfigError, CorpusError, RegardError
+from regard.errors import ConfigError, CorpusError
 from regard.files import write_atomically
 from regard.loading import build_model
 from regard.models.presets import PRESETS, fitted_preset
@@ -38,6 +38,10 @@ from regard.train.validate import Pairs, Validator, score_pairs
 
 MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
 """On resume; everything else would make another run of it."""
+
+
+OVERHEAD = 1.5
+"""A step takes this much longer than its matrix products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,10 @@ def with_other_run(order: Order) -> Mapping[str, Any]:
     asked = order.table.get("model", {})
     for key, value in asked.items():
         if other["model"].get(key) != value:
-            raise ConfigError(f"model.{key}={value!r} cannot be changed with --from; {order.start_from} has "
-                              f"{other['model'].get(key)!r}")
+            raise ConfigError(
+                f"model.{key}={value!r} cannot be changed with --from; {order.start_from} has "
+                f"{other['model'].get(key)!r}"
+            )
     tokenizer = {key: other["tokenizer"][key] for key in ("kind", "joint", "joiner")}
     return merged({"preset": other["preset"], "model": other["model"], "tokenizer": tokenizer}, order.table)
 
@@ -100,7 +106,11 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     document = {
         "regard": __version__,
         "config": json.loads(json.dumps(config.to_table())),
-        "data": {"base": str(order.base.resolve()), **{key: meta[key] for key in ("hashes", "pairs", "tokens")}},
+        "data": {
+            "base": str(order.base.resolve()),
+            "start_from": None if order.start_from is None else str(order.start_from.resolve()),
+            **{key: meta[key] for key in ("hashes", "pairs", "tokens", "sizes", "filters")},
+        },
         "platform": hardware.describe(),
     }
     if run.config.is_file():
@@ -140,9 +150,7 @@ def compare(old: dict[str, Any], new: dict[str, Any], console: Console) -> None:
 class Session:
     """The run itself, once everything is decided."""
 
-    def __init__(
-        self, order: Order, config: Config, meta: dict[str, Any], run: RunDirectory, console: Console
-    ) -> None:
+    def __init__(self, order: Order, config: Config, meta: dict[str, Any], run: RunDirectory, console: Console) -> None:
         self.order, self.config, self.meta, self.run, self.console = order, config, meta, run, console
         self.tokenizer = Tokenizer.load(run.tokenizer)
 
@@ -181,10 +189,11 @@ class Session:
             say(f"dropped: {said}", highlight=False, soft_wrap=True)
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(tokens.values()), 1)
-        seconds = train.max_steps * step_tokens * 6 * parameters / 120e9
+        speed = hardware.matrix_speed()
+        seconds = train.max_steps * step_tokens * 6 * parameters / speed * OVERHEAD
         say(
             f"{parameters:,} parameters; up to {train.max_steps:,} steps of about {step_tokens:,} tokens "
-            f"({epochs:.0f} epochs), at most about {duration(seconds)} on two cores of 60 GFLOP/s; "
+            f"({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if it is not stopped earlier; "
             f"about {needed / 2**30:.1f} GiB of memory",
             highlight=False,
             soft_wrap=True,
@@ -269,6 +278,3 @@ class Spoken:
         self.last = time.monotonic()
         amount = f" {done:,}" + (f" of {of:,}" if of else "") if done else ""
         self.console.print(f"{what}{amount}", highlight=False)
-
-
-__all__ = ["Order", "RegardError", "start"]

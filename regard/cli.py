@@ -1,0 +1,247 @@
+"""The command line: each subcommand is one call. Heavy imports are inside, so that --help is instant.
+
+Results go to stdout, everything else to stderr. Exit 0 done, 1 user error (one clear line), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard import __version__
+from regard.errors import ConfigError, RegardError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="regard",
+    help="Train a Transformer on your own sentence pairs, measure it, and translate with it.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+bench = typer.Typer(help="Speed on this machine, beside its peers in the same run.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+Run = Annotated[Path, typer.Argument(help="The directory of a run.", metavar="RUN")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="A setting, as model.width=256; may be repeated.")]
+Beam = Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy.")]
+LengthPenalty = Annotated[float | None, typer.Option(help="α of ((5+length)/6)^α.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing on stderr but errors.")]
+
+
+@app.callback(invoke_without_command=True)
+def top(version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False) -> None:
+    if version:
+        print(f"regard {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path | None, typer.Argument(help="A recipe (TOML); or give --source and --target.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Where a recipe's paths start: $REGARD_DATA, else ./data.")] = None,
+    source: Annotated[Path | None, typer.Option(help="Source sentences, or a TSV of both sides.")] = None,
+    target: Annotated[Path | None, typer.Option(help="Target sentences, line by line.")] = None,
+    valid_source: Annotated[Path | None, typer.Option(help="For validation; else a slice is held out.")] = None,
+    valid_target: Annotated[Path | None, typer.Option()] = None,
+    settings: Settings = None,
+    start_from: Annotated[Path | None, typer.Option("--from", help="Start from this run's weights.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in --out was left.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model: from a recipe, or from two files with everything fitted to them."""
+    if out is None:
+        raise ConfigError("--out is missing: the directory for the run, for example --out runs/first")
+    if recipe is not None and (source or target):
+        raise ConfigError("give a recipe or --source and --target, not both")
+    if recipe is None and source is None:
+        if resume and (out / "config.json").is_file():
+            return resume_run(out, settings or [], quiet)
+        raise ConfigError("there is nothing to train on; give a recipe, or --source and --target")
+    from regard.config import merged, parse_settings, read_recipe
+    from regard.train.session import Order, start
+
+    if recipe is not None:
+        table, base = read_recipe(find_recipe(recipe)), data or Path(os.environ.get("REGARD_DATA") or "data")
+    else:
+        table, base = files_table(source, target, valid_source, valid_target), Path()
+    table = merged(table, parse_settings(settings or []))
+    start(Order(table, out, base, resume, start_from), console(quiet))
+    return None
+
+
+def files_table(*files: Path | None) -> dict[str, Any]:
+    """A recipe for files given by name; absolute, so that the run can be taken up from anywhere."""
+    source, target, valid_source, valid_target = (str(file.absolute()) if file else "" for file in files)
+    if target == "" and valid_target:
+        raise ConfigError("--valid-target is given but --target is not; give both sides, or a TSV for each")
+    if valid_target and not valid_source:
+        raise ConfigError("--valid-target needs --valid-source")
+    table: dict[str, Any] = {"data": {"train": [{"source": source, "target": target}]}}
+    if valid_source:
+        table["data"]["valid"] = [{"source": valid_source, "target": valid_target}]
+    suffixes = [Path(name.removesuffix(".gz")).suffix.lstrip(".") for name in (source, target)]
+    if all(len(suffix) in (2, 3) and suffix.isalpha() and suffix not in ("txt", "tsv") for suffix in suffixes):
+        table["data"] |= {"source_language": suffixes[0], "target_language": suffixes[1]}
+    return table
+
+
+def find_recipe(recipe: Path) -> Path:
+    """The file, or one that the package brings: `recipes/multi30k-en-de.toml` from anywhere."""
+    if recipe.exists():
+        return recipe
+    here = Path(__file__).parent
+    for folder in (here.parent / "recipes", here / "recipes"):
+        for name in (recipe.name, f"{recipe.name}.toml"):
+            if (folder / name).is_file():
+                return folder / name
+    return recipe
+
+
+def resume_run(out: Path, settings: list[str], quiet: bool) -> None:
+    """A run can be repeated, and taken up, from its own directory."""
+    from regard.config import merged, parse_settings
+    from regard.run import RunDirectory
+    from regard.train.session import Order, start
+
+    document = RunDirectory.open(out).read_config()
+    table = merged(document["config"], parse_settings(settings))
+    came_from = document["data"].get("start_from")
+    start(
+        Order(table, out, Path(document["data"]["base"]), True, Path(came_from) if came_from else None), console(quiet)
+    )
+
+
+@app.command()
+def translate(
+    run: Run,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    max_extra: Annotated[int | None, typer.Option(help="At most this many tokens more than the input has.")] = None,
+    nbest: Annotated[int | None, typer.Option(help="How many translations a line (with --json).")] = None,
+    tag: Annotated[str | None, typer.Option(help="The corpus tag to put before each line.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    checkpoint: Annotated[int | None, typer.Option(help="A step, instead of the final weights.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Translate standard input: one line in, one line out."""
+    if nbest and nbest > 1 and not as_json:
+        raise ConfigError(f"--nbest {nbest} needs --json: plain output is one line a line")
+    from regard.loading import load
+    from regard.progress import counting
+    from regard.text.corpus import text_lines
+
+    translator = load(run, checkpoint=checkpoint)
+    speaker = console(quiet)
+    lines = text_lines(sys.stdin.buffer, lambda note: speaker.print(f"regard: {note}", highlight=False, markup=False))
+    with counting(speaker, "translating", "sentences") as count:
+        for translation in translator.translate_lines(
+            lines, beam=beam, nbest=nbest, length_penalty=length_penalty, max_extra=max_extra, tag=tag, progress=count
+        ):
+            sys.stdout.write(json.dumps(translation.to_json(), ensure_ascii=False) if as_json else translation.text)
+            sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+@app.command()
+def evaluate(
+    run: Run,
+    source: Annotated[Path, typer.Option(help="Source sentences.")],
+    reference: Annotated[list[Path], typer.Option(help="Reference translations; may be repeated.")],
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    tokenize: Annotated[
+        str | None, typer.Option(help="sacreBLEU's tokenizer; default 13a, none for split text.")
+    ] = None,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="BLEU without case.")] = False,
+    output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    checkpoint: Annotated[int | None, typer.Option(help="A step, instead of the final weights.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """BLEU and chrF, with their signatures, and the loss on the first reference."""
+    from regard.evaluate.run import evaluate_run
+    from regard.loading import load
+    from regard.progress import counting
+
+    with counting(console(quiet), "translating", "sentences") as count:
+        scores = evaluate_run(
+            load(run, checkpoint=checkpoint),
+            source,
+            reference,
+            beam=beam,
+            length_penalty=length_penalty,
+            tokenize=tokenize,
+            lowercase=lowercase,
+            output=output,
+            progress=count,
+        )
+    print(json.dumps(scores.to_json()) if as_json else scores.summary())
+
+
+@app.command()
+def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """What a run is: its model, its data, how far it came and how good it is."""
+    from regard.about import describe_run, run_summary
+
+    about = describe_run(run)
+    print(json.dumps(about, indent=1, sort_keys=True) if as_json else run_summary(about))
+
+
+@bench.command("train")
+def bench_train(
+    data: Annotated[Path | None, typer.Option(help="Where multi30k_bpe lies: $REGARD_DATA, else ./data.")] = None,
+    seconds: Annotated[float, typer.Option(help="For each peer in each round.")] = 20.0,
+    rounds: Annotated[int, typer.Option(help="Interleaved rounds.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Target tokens a second of a training step: ours, torch.nn.Transformer's, and eole's where it is installed."""
+    from regard.bench.train import bench_training, table
+
+    results = bench_training(data or Path(os.environ.get("REGARD_DATA") or "data"), seconds, rounds, console(False))
+    print(json.dumps(results) if as_json else table(results))
+
+
+def console(quiet: bool) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, quiet=quiet)
+
+
+def main() -> None:
+    """The entry point: errors become one line, exit codes are ours."""
+    try:
+        code = app(standalone_mode=False)
+    except RegardError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        print("regard: interrupted; `--resume` goes on from the last step", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left; there is no one to tell
+        sys.exit(1)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a usage error of the option parser
+            fail(f"{error.format_message()} See `regard --help`.")
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+            fail("the memory is full; lower train.batch_tokens, or translate with fewer tokens a batch")
+        raise
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(message: str) -> None:
+    print(f"regard: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

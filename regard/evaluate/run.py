@@ -1,0 +1,76 @@
+"""A run against references: BLEU and chrF of its translations, and the loss on the first reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from regard.decode.translate import Translator
+from regard.errors import CorpusError
+from regard.evaluate.metrics import Scores, evaluate_texts
+from regard.files import write_atomically
+from regard.text.corpus import read_lines
+from regard.text.tokenizer import join_pieces
+from regard.train.validate import mean_loss, pair_batches
+
+LOSS_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """How good the translations are, and how surprised the model is by the reference."""
+
+    scores: Scores
+    loss: float
+    perplexity: float
+
+    def to_json(self) -> dict[str, Any]:
+        return self.scores.to_json() | {"loss": self.loss, "perplexity": self.perplexity}
+
+    def summary(self) -> str:
+        return f"{self.scores.summary()}\nloss {self.loss:.4f} a token, perplexity {self.perplexity:.2f}"
+
+
+def evaluate_run(
+    translator: Translator,
+    source: Path,
+    references: Sequence[Path],
+    *,
+    beam: int | None = None,
+    length_penalty: float | None = None,
+    tokenize: str | None = None,
+    lowercase: bool = False,
+    output: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> RunScores:
+    """Everything is read and counted before anything is translated."""
+    sources = list(read_lines(source))
+    answers = [list(read_lines(reference)) for reference in references]
+    for reference, lines in zip(references, answers, strict=True):
+        if len(lines) != len(sources):
+            raise CorpusError(
+                f"{reference} has {len(lines):,} lines and {source} {len(sources):,}; a reference has one line each"
+            )
+    translations = translator.translate(sources, beam=beam, length_penalty=length_penalty, progress=progress)
+    texts = [translation.text for translation in translations]
+    if output is not None:
+        write_atomically(output, "".join(f"{text}\n" for text in texts).encode())
+    joiner = translator.tokenizer.joiner
+    joined = [[join_pieces(line, joiner) if joiner else line for line in lines] for lines in answers]
+    scores = evaluate_texts(texts, joined, tokenize=tokenize or ("none" if joiner else "13a"), lowercase=lowercase)
+    loss, perplexity = reference_loss(translator, sources, answers[0])
+    return RunScores(scores, loss, perplexity)
+
+
+def reference_loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> tuple[float, float]:
+    """−log p a target token, the end symbol counted, and its exponential."""
+
+    assert isinstance(translator.model, nn.Module)
+    batches = pair_batches(translator.tokenizer, (sources, targets), translator.model.start_id, LOSS_TOKENS)
+    loss = mean_loss(translator.model, batches)
+    return loss, math.exp(min(loss, 100.0))

@@ -1,0 +1,182 @@
+"""Decoding step by step, with a cache, gives what the whole forward pass gives, whatever happens to the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from regard.data.batch import Source, collate, pad
+from regard.models import Decodable, State, Transformer, TransformerConfig
+from regard.models.transformer import TransformerState
+from regard.nn import Probe
+from regard.text.tokenizer import END, PAD, START
+
+SOURCE_WORDS, TARGET_WORDS, FIRST_WORD = 37, 41, 3
+TOLERANCES = [(torch.float64, 1e-9), (torch.float32, 1e-4)]
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "pre-norm": {"norm": "pre"},
+    "halves": {"positions": "halves"},
+    "tensor2tensor": {"positions": "tensor2tensor", "norm": "pre"},
+    "learned": {"positions": "learned", "max_positions": 19},
+    "starts with the end": {"start": "end"},
+    "starts with padding": {"start": "padding", "norm": "pre"},
+    "widths apart": {"heads": 3, "key_width": 5, "value_width": 7},
+    "no biases": {"bias": False},
+    "output bias": {"output_bias": True},
+    "deep encoder": {"encoder_layers": 3, "decoder_layers": 1},
+    "deep decoder": {"encoder_layers": 1, "decoder_layers": 3, "norm": "pre"},
+    "shared by target and output": {"share": "target"},
+    "one matrix": {"share": "all"},
+}
+
+
+def build(settings: dict[str, Any], dtype: torch.dtype = torch.float64) -> Transformer:
+    """A model in which no parameter is at rest: biases are not 0, gains not 1."""
+    shape = {"width": 22, "heads": 2, "feedforward": 29, "encoder_layers": 2, "decoder_layers": 2, "share": "none"}
+    config = TransformerConfig(**(shape | settings))
+    torch.manual_seed(23)
+    model = Transformer(config, TARGET_WORDS if config.share == "all" else SOURCE_WORDS, TARGET_WORDS)
+    for name, parameter in model.named_parameters():
+        is_gain = "norm" in name and name.endswith("weight")
+        torch.nn.init.normal_(parameter, mean=float(is_gain), std=0.2)
+    return model.to(dtype).eval()
+
+
+def sentences(*lengths: int) -> list[list[int]]:
+    return [[*torch.randint(FIRST_WORD, SOURCE_WORDS, (length,)).tolist(), END] for length in lengths]
+
+
+def whole(model: Transformer, sources: list[list[int]], prefixes: list[list[int]]) -> Tensor:
+    """Logits behind the start symbol and behind each token of the prefixes, which are equally long."""
+    with torch.no_grad():
+        return model(collate(sources, prefixes, model.start_id))
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), TOLERANCES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_cached_steps_are_the_whole_forward_pass(variant: str, dtype: torch.dtype, tolerance: float):
+    model = build(VARIANTS[variant], dtype)
+    sources = sentences(3, 11, 7, 1, 5)
+    targets = torch.randint(FIRST_WORD, TARGET_WORDS, (5, 13))
+    expected = whole(model, sources, targets.tolist())
+    assert float(expected.std()) > 0.1
+    with torch.no_grad():
+        state = model.start(Source((pad(sources),)))
+        tokens = torch.full((5,), model.start_id)
+        for place in range(14):
+            logits, state = model.step(tokens, state)
+            assert torch.allclose(logits, expected[:, place], rtol=tolerance, atol=tolerance)
+            tokens = targets[:, min(place, 12)]
+
+
+def test_a_model_and_its_state_keep_the_interface():
+    model = build({})
+    assert isinstance(model, Decodable)
+    assert isinstance(model.start(Source((pad(sentences(3)),))), State)
+
+
+@pytest.mark.parametrize(("start", "symbol"), [("start", START), ("end", END), ("padding", PAD)])
+def test_the_start_symbol_is_what_the_config_says(start: str, symbol: int):
+    assert build({"start": start}).start_id == symbol
+
+
+@dataclass
+class Rows:
+    """Rows of a search, beside what each stands for: a sentence and the tokens it has read."""
+
+    model: Transformer
+    sources: list[list[int]]
+    state: TransformerState
+    owners: list[int]
+    prefixes: list[list[int]]
+
+    @classmethod
+    def first(cls, model: Transformer, sources: list[list[int]]) -> Rows:
+        with torch.no_grad():
+            state = model.start(Source((pad(sources),)))
+        return cls(model, sources, state, list(range(len(sources))), [[] for _ in sources])
+
+    def step(self, tolerance: float) -> None:
+        """Each row reads a token of its own; its logits are those of its sentence and prefix."""
+        for prefix in self.prefixes:
+            prefix.append(int(torch.randint(FIRST_WORD, TARGET_WORDS, ())))
+        first = self.state.length == 0
+        tokens = [self.model.start_id if first else prefix[-2] for prefix in self.prefixes]
+        with torch.no_grad():
+            logits, self.state = self.model.step(torch.tensor(tokens), self.state)
+        read = [prefix[:-1] for prefix in self.prefixes]
+        expected = whole(self.model, [self.sources[owner] for owner in self.owners], read)[:, -1]
+        assert logits.shape == expected.shape
+        assert torch.allclose(logits, expected, rtol=tolerance, atol=tolerance)
+
+    def reorder(self, parents: list[int]) -> None:
+        self.state = self.state.reorder(torch.tensor(parents))
+        self.owners = [self.owners[parent] for parent in parents]
+        self.prefixes = [list(self.prefixes[parent]) for parent in parents]
+
+
+REORDERS = {
+    "beams widen": [[0, 0, 0, 1, 1, 1, 2, 2, 2]],
+    "widened beams change places inside": [[0, 0, 1, 1, 2, 2], [1, 0, 3, 3, 4, 5]],
+    "a sentence leaves": [[0, 0, 1, 1, 2, 2], [0, 1, 5, 4]],
+    "the first sentence leaves": [[0, 0, 1, 1, 2, 2], [2, 3, 4, 4], [0, 0]],
+    "permuted": [[2, 0, 1], [1, 2, 0]],
+    "interleaved": [[0, 1, 2, 0, 1, 2], [3, 1, 5]],
+    "ragged": [[0, 0, 0, 1, 2, 2], [5, 5, 1, 0, 3]],
+    "ragged, then even again": [[0, 0, 1], [0, 1, 2, 2], [3, 2, 1, 0]],
+    "one row": [[1], [0, 0, 0, 0, 0], [4]],
+    "the same": [[0, 1, 2], [0, 1, 2]],
+}
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), TOLERANCES)
+@pytest.mark.parametrize("history", REORDERS)
+def test_reordered_rows_keep_their_sentence_and_past(history: str, dtype: torch.dtype, tolerance: float):
+    rows = Rows.first(build({}, dtype), sentences(7, 3, 11))
+    rows.step(tolerance)
+    for parents in REORDERS[history]:
+        rows.reorder(parents)
+        rows.step(tolerance)
+        rows.step(tolerance)
+
+
+def test_rows_may_be_reordered_before_the_first_step():
+    rows = Rows.first(build({"norm": "pre"}), sentences(7, 3, 11))
+    rows.reorder([2, 2, 0, 0])
+    rows.step(1e-9)
+    rows.step(1e-9)
+
+
+@settings(max_examples=40)
+@given(variant=st.sampled_from(sorted(VARIANTS)), data=st.data())
+def test_any_history_of_rows_keeps_sentence_and_past(variant: str, data: st.DataObject):
+    rows = Rows.first(build(VARIANTS[variant]), sentences(5, 2, 7))
+    rows.step(1e-9)
+    for _ in range(data.draw(st.integers(1, 4))):
+        parent = st.integers(0, len(rows.owners) - 1)
+        rows.reorder(data.draw(st.lists(parent, min_size=1, max_size=7)))
+        rows.step(1e-9)
+
+
+def test_a_probe_sees_in_steps_what_it_sees_in_the_whole_pass():
+    model, sources = build({}), sentences(7, 3)
+    prefixes = [[5, 7, 11], [13, 17, 19]]
+    probe, stepped = Probe(), Probe()
+    with torch.no_grad():
+        model(collate(sources, prefixes, model.start_id), probe)
+        state = model.start(Source((pad(sources),)))
+        tokens = torch.tensor([[model.start_id, *prefix] for prefix in prefixes])
+        for place in range(4):
+            stepped.looks.clear()
+            _, state = model.step(tokens[:, place], state, stepped)
+    # The encoder's looks come first; then, layer by layer, the decoder's at itself and at the source.
+    for seen, last in zip(probe.looks[2:], stepped.looks, strict=True):
+        assert torch.allclose(seen.weights[:, :, -1:], last.weights, rtol=0, atol=1e-12)
