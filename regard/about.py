@@ -48,8 +48,8 @@ def run_summary(about: dict[str, Any]) -> str:
     model, vocabulary = about["config"]["model"], about["vocabulary"]
     lines = [
         f"{about['run']}: {languages}, preset {about['preset']}, seed {about['seed']}, regard {about['regard']}",
-        f"model       {about['parameters']:,} parameters, {model['encoder_layers']} + {model['decoder_layers']} layers, "
-        f"width {model['width']}, {model['heads']} heads",
+        f"model       {about['parameters']:,} parameters, {model['encoder_layers']} + {model['decoder_layers']} "
+        f"layers, width {model['width']}, {model['heads']} heads",
         f"data        {about['pairs']:,} pairs; {vocabulary['kind']} vocabulary of {vocabulary['source']:,} / "
         f"{vocabulary['target']:,}",
         f"training    step {about['steps']:,} of {about['max_steps']:,} after {duration(about['seconds'])}"

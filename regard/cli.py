@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -230,15 +230,16 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left; there is no one to tell
         sys.exit(1)
     except Exception as error:
-        if hasattr(error, "format_message"):  # a usage error of the option parser
-            fail(f"{error.format_message()} See `regard --help`.")
+        message = getattr(error, "format_message", None)
+        if message is not None:  # a usage error of the option parser
+            fail(f"{message()} See `regard --help`.")
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             fail("the memory is full; lower train.batch_tokens, or translate with fewer tokens a batch")
         raise
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def fail(message: str) -> None:
+def fail(message: str) -> NoReturn:
     print(f"regard: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(1)
 

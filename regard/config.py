@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from regard.data.prepare import DataConfig
 from regard.decode.search import SearchConfig
@@ -140,10 +140,11 @@ def convert(hint: Any, value: Any, key: str) -> Any:
         return build(hint, value, f"{key}.")
     if get_origin(hint) is tuple:
         return convert_tuple(get_args(hint), value, key)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    kind = cast(type, hint)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        raise ConfigError(f"{key}={value!r} should be {NAMES.get(hint, hint)}")
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ConfigError(f"{key}={value!r} should be {NAMES.get(kind, kind)}")
     return value
 
 
@@ -158,4 +159,4 @@ def convert_tuple(arguments: tuple[Any, ...], value: Any, key: str) -> Any:
     return tuple(convert(arguments[0], each, key) for each in value)
 
 
-NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
+NAMES: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}

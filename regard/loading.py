@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -12,7 +12,7 @@ from regard.checkpoint import load_weights, signatures_of
 from regard.config import Config, build_config
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
-from regard.models import ARCHITECTURES
+from regard.models import ARCHITECTURES, Decodable
 from regard.models.transformer import TransformerConfig
 from regard.run import RunDirectory
 from regard.text.tokenizer import Tokenizer
@@ -56,7 +56,7 @@ def load(path: str | Path, *, checkpoint: int | None = None) -> Translator:
     model = load_model(run, config, tokenizer, checkpoint)
     limit = config.model.max_positions if getattr(config.model, "positions", "") == "learned" else None
     return Translator(
-        model=model,  # type: ignore[arg-type]
+        model=cast(Decodable, model),
         tokenizer=tokenizer,
         config=config.decode,
         source_language=config.data.source_language or None,

@@ -97,7 +97,8 @@ def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
     command = [sys.executable, "-m", "regard.data.prepare", str(folder)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-    assert process.stdin and process.stdout
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
         process.stdin.write(task_to_json(task).encode())
         process.stdin.close()
@@ -250,10 +251,13 @@ class Preparation:
             return Tokenizer.from_json(self.task.given_tokenizer, "the tokenizer of the run to start from")
         self.say(0, 0, "learning the tokenizer")
 
-        def side(index: int) -> Callable[[], Iterable[str]]:
-            return lambda: (pair[index] for pair in compress(self.pairs(), kept))
+        def sources() -> Iterator[str]:
+            return (source for _, source, _ in compress(self.pairs(), kept))
 
-        return train_tokenizer(self.task.tokenizer, side(1), side(2), self.task.data.tags, num_pairs=int(kept.sum()))
+        def targets() -> Iterator[str]:
+            return (target for _, _, target in compress(self.pairs(), kept))
+
+        return train_tokenizer(self.task.tokenizer, sources, targets, self.task.data.tags, num_pairs=int(kept.sum()))
 
     def write_store(self, tokenizer: Tokenizer, kept: NDArray[np.bool_]) -> dict[str, Any]:
         """The second pass."""

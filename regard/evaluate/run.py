@@ -70,7 +70,7 @@ def evaluate_run(
 def reference_loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> tuple[float, float]:
     """−log p a target token, the end symbol counted, and its exponential."""
 
-    assert isinstance(translator.model, nn.Module)
-    batches = pair_batches(translator.tokenizer, (sources, targets), translator.model.start_id, LOSS_TOKENS)
-    loss = mean_loss(translator.model, batches)
+    model = translator.model
+    assert isinstance(model, nn.Module)
+    loss = mean_loss(model, pair_batches(translator.tokenizer, (sources, targets), model.start_id, LOSS_TOKENS))
     return loss, math.exp(min(loss, 100.0))

@@ -151,6 +151,10 @@ class DecoderLayer(nn.Module):
         x = self.residuals[1](x, lambda y: self.cross_attention(y, memory, memory_mask, probe))
         return self.residuals[2](x, self.feedforward)
 
+    def remember(self, memory: Float[Tensor, "B S D"]) -> KVCache:
+        """The source's keys and values, by this layer's own projections."""
+        return self.cross_attention.remember(memory)
+
     def step(
         self,
         x: Float[Tensor, "R 1 D"],
@@ -226,6 +230,10 @@ class Transformer(nn.Module):
         self.output_weight = new_matrix(target_size, config.width) if config.share == "none" else target
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
 
+    @property
+    def decoder_layers(self) -> list[DecoderLayer]:
+        return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
+
     def encode(self, source: Source, probe: Probe | None = None) -> Float[Tensor, "B S D"]:
         mask = padding_mask(source.tokens)
         x = self.source_embedding(source.tokens)
@@ -253,7 +261,7 @@ class Transformer(nn.Module):
 
     def start(self, source: Source, probe: Probe | None = None) -> TransformerState:
         memory = self.encode(source, probe)
-        memories = tuple(layer.cross_attention.remember(memory) for layer in self.decoder)
+        memories = tuple(layer.remember(memory) for layer in self.decoder_layers)
         return TransformerState(memories, padding_mask(source.tokens), torch.arange(memory.size(0)))
 
     def step(
@@ -261,7 +269,7 @@ class Transformer(nn.Module):
     ) -> tuple[Float[Tensor, "R V"], TransformerState]:
         x = self.target_embedding(tokens[:, None], state.length)
         pasts: list[KVCache] = []
-        for number, (layer, memory) in enumerate(zip(self.decoder, state.memories, strict=True)):
+        for number, (layer, memory) in enumerate(zip(self.decoder_layers, state.memories, strict=True)):
             past = state.pasts[number] if state.pasts else None
             x, grown = layer.step(x, past, memory, state.memory_mask, probe)
             pasts.append(grown)

@@ -41,7 +41,8 @@ class SinusoidPositions(nn.Module):
 
     def __init__(self, width: int, layout: Layout, initial: int = 256) -> None:
         super().__init__()
-        self.width, self.layout = width, layout
+        self.width = width
+        self.layout: Layout = layout
         self.table: Tensor
         self.register_buffer("table", sinusoids(initial, width, layout), persistent=False)
 

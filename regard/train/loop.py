@@ -60,7 +60,8 @@ class Progress:
 
     @classmethod
     def from_json(cls, state: dict[str, Any]) -> Progress:
-        return cls(**{**state, "saved": tuple(state["saved"])})
+        values: dict[str, Any] = {**state, "saved": tuple(state["saved"])}
+        return cls(**values)
 
 
 class Loop:

@@ -77,8 +77,8 @@ class MovingAverage:
 
     def update(self, model: nn.Module, step: int) -> None:
         decay = min(self.decay, (1 + step) / (10 + step))
-        weights = [parameter.detach() for parameter in model.parameters()]
-        torch._foreach_lerp_(list(self.tensors.values()), weights, 1.0 - decay)
+        for average, parameter in zip(self.tensors.values(), model.parameters(), strict=True):
+            average.lerp_(parameter.detach(), 1.0 - decay)
 
     def to_tensors(self) -> dict[str, Tensor]:
         return {f"ema:{name}": tensor for name, tensor in self.tensors.items()}

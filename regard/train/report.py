@@ -34,9 +34,9 @@ class Reporter:
                 TextColumn("step {task.completed:,}/{task.total:,}  {task.fields[note]}"),
                 TimeElapsedColumn(),
                 TextColumn("left"),
-                TimeRemainingColumn(speed_estimate_period=120),
+                TimeRemainingColumn(),
             )
-            self.bar = Progress(*columns, console=self.console)
+            self.bar = Progress(*columns, console=self.console, speed_estimate_period=120)
             self.task = self.bar.add_task("training", total=self.max_steps, note="")
             self.bar.start()
         return self

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from rich.console import Console
@@ -26,6 +26,7 @@ from regard.decode.translate import Translator
 from regard.errors import ConfigError, CorpusError
 from regard.files import write_atomically
 from regard.loading import build_model
+from regard.models.interface import Decodable
 from regard.models.presets import PRESETS, fitted_preset
 from regard.run import RunDirectory, refuse_changed
 from regard.text.corpus import read_pairs
@@ -193,7 +194,7 @@ class Session:
         seconds = train.max_steps * step_tokens * 6 * parameters / speed * OVERHEAD
         say(
             f"{parameters:,} parameters; up to {train.max_steps:,} steps of about {step_tokens:,} tokens "
-            f"({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if it is not stopped earlier; "
+            f"({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if not ended earlier; "
             f"about {needed / 2**30:.1f} GiB of memory",
             highlight=False,
             soft_wrap=True,
@@ -213,7 +214,7 @@ class Session:
             store,
             self.tokenizer,
             corpus_weights=[corpus.weight for corpus in config.data.train],
-            start_id=model.start_id,  # type: ignore[arg-type]
+            start_id=cast(Decodable, model).start_id,
             budget=config.train.batch_tokens,
             seed=config.seed,
             dropout=config.tokenizer.dropout,
@@ -239,7 +240,7 @@ class Session:
 
     def _results(self, model: nn.Module, progress: Progress, seconds: float) -> dict[str, Any]:
         translator = Translator(
-            model=model,  # type: ignore[arg-type]
+            model=cast(Decodable, model),
             tokenizer=self.tokenizer,
             config=self.config.decode,
         )

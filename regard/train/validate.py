@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from regard.data.batching import cut
 from regard.decode.search import SearchConfig
 from regard.decode.translate import Translator, evaluating, source_ids
 from regard.evaluate.metrics import Scores, evaluate_texts
+from regard.models.interface import Decodable
 from regard.text.tokenizer import Tokenizer, join_pieces
 from regard.train.loss import Smoothing, batch_loss
 
@@ -55,7 +57,7 @@ def mean_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
 
 
 def score_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> Scores:
-    """Translates the sources and compares. Text that was split beforehand is joined, and compared as it is tokenised."""
+    """Translates the sources and compares. Text that was split is joined, and compared as it is tokenised."""
     hypotheses = [translation.text for translation in translator.translate(list(pairs[0]), beam=beam)]
     joiner = translator.tokenizer.joiner
     references = [join_pieces(text, joiner) if joiner else text for text in pairs[1]]
@@ -67,11 +69,12 @@ class Validator:
 
     def __init__(self, model: nn.Module, tokenizer: Tokenizer, pairs: Pairs, *, budget: int, with_bleu: bool) -> None:
         self.model, self.tokenizer, self.pairs, self.with_bleu = model, tokenizer, pairs, with_bleu
-        self.batches = pair_batches(tokenizer, pairs, getattr(model, "start_id"), budget)  # noqa: B009
+        self.batches = pair_batches(tokenizer, pairs, cast(Decodable, model).start_id, budget)
 
     def validate(self) -> Validation:
         loss = mean_loss(self.model, self.batches)
         if not self.with_bleu:
             return Validation(loss, None)
-        translator = Translator(model=self.model, tokenizer=self.tokenizer, config=SearchConfig(beam=1))  # type: ignore[arg-type]
+        model = cast(Decodable, self.model)
+        translator = Translator(model=model, tokenizer=self.tokenizer, config=SearchConfig(beam=1))
         return Validation(loss, score_pairs(translator, self.pairs, beam=1).bleu)
