@@ -8,10 +8,10 @@ from typing import Any
 
 from regard.checkpoint import committed_steps
 from regard.loading import read_run
+from regard.models.parameters import parameter_count
+from regard.progress import duration
 from regard.run import read_metrics
 from regard.text.tokenizer import Tokenizer
-from regard.train.memory import parameter_count
-from regard.train.report import duration
 
 
 def describe_run(path: Path) -> dict[str, Any]:

@@ -223,8 +223,8 @@ def main() -> None:
         code = app(standalone_mode=False)
     except RegardError as error:
         fail(str(error))
-    except KeyboardInterrupt:
-        print("regard: interrupted; `--resume` goes on from the last step", file=sys.stderr)
+    except KeyboardInterrupt as interruption:
+        print(f"regard: {interruption}" if str(interruption) else "regard: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left; there is no one to tell

@@ -48,6 +48,16 @@ def available_memory() -> int:
     return min(limits)
 
 
+def refuse_beyond_memory(needed: int, what: str, remedy: str) -> None:
+    """RunError with the estimate, before anything is built."""
+    available = available_memory()
+    if needed > available:
+        raise RunError(
+            f"to {what} takes about {needed / 2**30:.1f} GiB of memory, and {available / 2**30:.1f} GiB are free; "
+            f"{remedy}"
+        )
+
+
 def keep_memory() -> None:
     """Tells glibc to keep freed memory instead of giving it back.
 

@@ -12,12 +12,12 @@ from regard.checkpoint import load_weights, signatures_of
 from regard.config import Config, build_config
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
+from regard.hardware import refuse_beyond_memory
 from regard.models import ARCHITECTURES, Decodable
+from regard.models.parameters import load_parameters, parameter_count, parameters_of
 from regard.models.transformer import TransformerConfig
 from regard.run import RunDirectory
 from regard.text.tokenizer import Tokenizer
-from regard.train.loop import load_parameters, parameters_of
-from regard.train.memory import parameter_count, refuse_if_too_large
 
 
 def build_model(config: Any, source_size: int, target_size: int) -> nn.Module:
@@ -39,7 +39,9 @@ def load_model(run: RunDirectory, config: Config, tokenizer: Tokenizer, checkpoi
     """Sizes are checked against memory and against the file before anything is built."""
     sizes = (tokenizer.source.size, tokenizer.target.size)
     if isinstance(config.model, TransformerConfig):
-        refuse_if_too_large(8 * parameter_count(config.model, *sizes))
+        refuse_beyond_memory(
+            8 * parameter_count(config.model, *sizes), "load this model", "is it yours? A config may claim any size"
+        )
     folder = run.weights_folder() if checkpoint is None else run.checkpoints / str(checkpoint)
     with torch.device("meta"):
         expected = signatures_of(parameters_of(build_model(config.model, *sizes)))

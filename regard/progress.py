@@ -1,7 +1,8 @@
-"""A bar for work whose end is not known, on a terminal only."""
+"""How far work has come, and how long it takes, as a person likes to read it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -14,10 +15,26 @@ def counting(console: Console, what: str, unit: str) -> Generator[Callable[[int]
     if not console.is_terminal or console.quiet:
         yield None
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
 
-    text = "{task.description} {task.completed:,.0f} {task.fields[unit]}  {task.speed:,.0f}/s"
-    columns = (SpinnerColumn(), TextColumn(text.replace("{task.speed:,.0f}/s", "")), TimeElapsedColumn())
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.completed / task.elapsed:,.0f}/s" if task.elapsed else "")
+
+    text = TextColumn("{task.description} {task.completed:,.0f} {task.fields[unit]}")
+    columns = (SpinnerColumn(), text, TimeElapsedColumn(), RateColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None, unit=unit)
         yield lambda done: bar.update(task, completed=done)
+
+
+def duration(seconds: float) -> str:
+    """As a person says it."""
+    if not math.isfinite(seconds):
+        return "a time that cannot be told"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

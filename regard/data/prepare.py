@@ -156,7 +156,7 @@ def hash_files(task: Task, say: Say) -> dict[str, str]:
 def store_key(task: Task, hashes: dict[str, str]) -> str:
     """Equal keys, equal stores. Weights are not in it: they shape the batches, not the tokens."""
     corpora = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.train]
-    valid = [[corpus.source, corpus.target] for corpus in task.data.valid]
+    valid = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.valid]
     settings = [FORMAT, corpora, valid, hashes, asdict(task.data.filters), asdict(task.tokenizer), task.given_tokenizer]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
@@ -237,13 +237,16 @@ class Preparation:
 
     def write_valid(self, held_out: NDArray[np.bool_]) -> int:
         """The validation pairs as text, each once; pairs with an empty side are left out."""
-        if self.task.data.valid:
-            pairs = (pair for corpus in self.task.data.valid for pair in read_pairs(corpus.files(self.task.base)))
+        data = self.task.data
+        if data.valid:
+            pairs = ((*pair, corpus.tag) for corpus in data.valid for pair in read_pairs(corpus.files(self.task.base)))
         else:
-            pairs = dict.fromkeys((source, target) for _, source, target in compress(self.pairs(), held_out))
-        kept = [pair for pair in pairs if not is_empty(*pair)]
-        for side, texts in zip(SIDES, zip(*kept, strict=True) if kept else ((), ()), strict=True):
-            (self.folder / f"valid.{side}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+            pairs = dict.fromkeys(
+                (source, target, data.train[number].tag) for number, source, target in compress(self.pairs(), held_out)
+            )
+        kept = [pair for pair in pairs if not is_empty(pair[0], pair[1])]
+        for part, texts in zip((*SIDES, "tag"), zip(*kept, strict=True) if kept else ((), (), ()), strict=True):
+            (self.folder / f"valid.{part}").write_bytes("".join(f"{text}\n" for text in texts).encode())
         return len(kept)
 
     def make_tokenizer(self, kept: NDArray[np.bool_]) -> Tokenizer:

@@ -98,10 +98,12 @@ class Store:
     def word_types(self, side: str) -> list[str]:
         return json.loads((self.folder / f"{side}.types.json").read_text())
 
-    def valid_texts(self) -> tuple[list[str], list[str]]:
-        """The validation pairs as text. Read as bytes, for a CR inside a sentence ends no line."""
-        source, target = ((self.folder / f"valid.{side}").read_bytes().decode().split("\n")[:-1] for side in SIDES)
-        return source, target
+    def valid_texts(self) -> tuple[list[str], list[str], list[str]]:
+        """Sources, targets and tags of the validation pairs. Read as bytes, for a CR inside a sentence ends no line."""
+        sources, targets, tags = (
+            (self.folder / f"valid.{part}").read_bytes().decode().split("\n")[:-1] for part in (*SIDES, "tag")
+        )
+        return sources, targets, tags
 
     def _mapped(self, shard: int, name: str, dtype: Any) -> NDArray[Any]:
         path = self.folder / f"shard-{shard:05d}.{name}.bin"

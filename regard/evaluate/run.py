@@ -16,7 +16,7 @@ from regard.evaluate.metrics import Scores, evaluate_texts
 from regard.files import write_atomically
 from regard.text.corpus import read_lines
 from regard.text.tokenizer import join_pieces
-from regard.train.validate import mean_loss, pair_batches
+from regard.train.validate import Pairs, mean_loss, pair_batches
 
 LOSS_TOKENS = 4096
 
@@ -72,5 +72,5 @@ def reference_loss(translator: Translator, sources: Sequence[str], targets: Sequ
 
     model = translator.model
     assert isinstance(model, nn.Module)
-    loss = mean_loss(model, pair_batches(translator.tokenizer, (sources, targets), model.start_id, LOSS_TOKENS))
+    loss = mean_loss(model, pair_batches(translator.tokenizer, Pairs(sources, targets), model.start_id, LOSS_TOKENS))
     return loss, math.exp(min(loss, 100.0))

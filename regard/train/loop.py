@@ -11,12 +11,12 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from regard.checkpoint import Checkpoint, average_weights, load_checkpoint, remove_checkpoint, save_checkpoint
 from regard.data.batching import Position
-from regard.errors import CheckpointError, RunError
+from regard.errors import RunError
+from regard.models.parameters import load_parameters, parameters_of
 from regard.run import MetricsLog, RunDirectory, read_metrics
 from regard.train.config import TrainConfig
 from regard.train.feed import Feed
@@ -30,7 +30,7 @@ from regard.train.optimizer import (
     set_rate,
 )
 from regard.train.report import Reporter
-from regard.train.signals import StopRequest
+from regard.train.signals import Interrupted, StopRequest
 from regard.train.step import StepResult, seed_step, train_step
 from regard.train.validate import Validation, Validator
 
@@ -114,7 +114,7 @@ class Loop:
         with MetricsLog(self.run.metrics) as log, StopRequest() as stop:
             while not self.progress.ended:
                 if stop.requested:
-                    raise KeyboardInterrupt
+                    raise Interrupted(f"interrupted; saved at step {self.progress.step:,}, --resume goes on from there")
                 self._one_step(log, stop)
         return self.progress
 
@@ -288,21 +288,3 @@ class Swapped:
     def __exit__(self, *_: object) -> None:
         if self.weights:
             load_parameters(self.model, self.before)
-
-
-def parameters_of(model: nn.Module) -> dict[str, Tensor]:
-    """Each parameter once, under its first name; tied ones are one."""
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
-
-
-def load_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """The inverse; names and shapes must agree."""
-    own = dict(model.named_parameters())
-    if own.keys() != tensors.keys():
-        odd = sorted(own.keys() ^ tensors.keys())
-        raise CheckpointError(f"the weights do not fit the model: {odd[0]} is in one of them only")
-    with torch.no_grad():
-        for name, tensor in tensors.items():
-            if tensor.shape != own[name].shape:
-                raise CheckpointError(f"{name} has shape {list(tensor.shape)}, the model {list(own[name].shape)}")
-            own[name].copy_(tensor)

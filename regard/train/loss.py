@@ -78,7 +78,8 @@ def linear_cross_entropy(
 
     Loss and gradient are computed together, some rows at a time, while their logits are in the cache.
     """
-    smoothed, chosen = LinearCrossEntropy.apply(features, weight, bias, truth, smoothing)
+    with torch.autocast(weight.device.type, enabled=False):  # sums over a vocabulary need the weights' own precision
+        smoothed, chosen = LinearCrossEntropy.apply(features.to(weight.dtype), weight, bias, truth, smoothing)
     return Loss(smoothed, float(chosen), truth.numel())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from regard.errors import ConfigError
+from regard.progress import duration
 from regard.train.validate import Validation
 
 QUIET_EVERY = 100
@@ -75,17 +75,6 @@ class Reporter:
             return 0.0
         elapsed = record["seconds"] - self.before
         return self.tokens / elapsed if elapsed > 0 else 0.0
-
-
-def duration(seconds: float) -> str:
-    """As a person says it."""
-    if not math.isfinite(seconds):
-        return "a time that cannot be told"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def open_tensorboard(folder: Path) -> Any:

@@ -27,21 +27,23 @@ from regard.errors import ConfigError, CorpusError
 from regard.files import write_atomically
 from regard.loading import build_model
 from regard.models.interface import Decodable
+from regard.models.parameters import load_parameters, parameter_count, parameters_of
 from regard.models.presets import PRESETS, fitted_preset
+from regard.progress import duration
 from regard.run import RunDirectory, refuse_changed
 from regard.text.corpus import read_pairs
 from regard.text.tokenizer import Tokenizer
 from regard.train.feed import Feed
-from regard.train.loop import Loop, Progress, load_parameters, parameters_of
-from regard.train.memory import estimate, parameter_count, refuse_if_too_large
-from regard.train.report import Reporter, duration
+from regard.train.loop import Loop, Progress
+from regard.train.memory import memory_needed, operations_per_token
+from regard.train.report import Reporter
 from regard.train.validate import Pairs, Validator, score_pairs
 
 MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
 """On resume; everything else would make another run of it."""
 
 
-OVERHEAD = 1.5
+OVERHEAD = 2.0
 """A step takes this much longer than its matrix products."""
 
 
@@ -157,9 +159,11 @@ class Session:
 
     def execute(self) -> dict[str, Any]:
         sizes = (self.tokenizer.source.size, self.tokenizer.target.size)
-        needed = estimate(self.config.model, self.config.train, *sizes)
+        needed = memory_needed(self.config.model, self.config.train, *sizes)
         self._say_plan(needed, parameter_count(self.config.model, *sizes))
-        refuse_if_too_large(needed)
+        hardware.refuse_beyond_memory(
+            needed, "train this", "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset"
+        )
         model = self._new_model(*sizes)
         tensorboard = self.run.tensorboard if self.config.train.tensorboard else None
         with Reporter(self.console, self.config.train.max_steps, tensorboard) as reporter:
@@ -191,7 +195,8 @@ class Session:
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(tokens.values()), 1)
         speed = hardware.matrix_speed()
-        seconds = train.max_steps * step_tokens * 6 * parameters / speed * OVERHEAD
+        operations = operations_per_token(self.config.model, self.meta["sizes"][1])
+        seconds = OVERHEAD * train.max_steps * step_tokens * operations / speed
         say(
             f"{parameters:,} parameters; up to {train.max_steps:,} steps of about {step_tokens:,} tokens "
             f"({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if not ended earlier; "
@@ -222,7 +227,7 @@ class Session:
         validator = Validator(
             model,
             self.tokenizer,
-            store.valid_texts(),
+            Pairs(*store.valid_texts()),
             budget=config.train.batch_tokens,
             with_bleu=config.train.validate_bleu,
         )
@@ -250,11 +255,11 @@ class Session:
             "seconds": round(seconds, 1),
             "skipped": progress.skipped,
         }
-        sets: dict[str, Pairs] = {"valid": Store.open(self.run.store).valid_texts()}
+        sets: dict[str, Pairs] = {"valid": Pairs(*Store.open(self.run.store).valid_texts())}
         if self.config.data.test:
             sets["test"] = self._read_test()
         for name, pairs in sets.items():
-            if not pairs[0]:
+            if not pairs.sources:
                 continue
             scores = score_pairs(translator, pairs, beam=self.config.decode.beam)
             results[name] = scores.to_json()
@@ -263,8 +268,12 @@ class Session:
         return results
 
     def _read_test(self) -> Pairs:
-        pairs = [pair for corpus in self.config.data.test for pair in read_pairs(corpus.files(self.order.base))]
-        return [source for source, _ in pairs], [target for _, target in pairs]
+        pairs = [
+            (*pair, corpus.tag)
+            for corpus in self.config.data.test
+            for pair in read_pairs(corpus.files(self.order.base))
+        ]
+        return Pairs(*zip(*pairs, strict=True)) if pairs else Pairs((), ())
 
 
 class Spoken:

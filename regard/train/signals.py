@@ -8,6 +8,10 @@ from types import FrameType
 from typing import Any
 
 
+class Interrupted(KeyboardInterrupt):
+    """By a signal, with everything saved; the message says where."""
+
+
 class StopRequest:
     """While it is open, a first signal is noted; a second Ctrl-C interrupts at once."""
 

@@ -20,7 +20,24 @@ from regard.models.interface import Decodable
 from regard.text.tokenizer import Tokenizer, join_pieces
 from regard.train.loss import Smoothing, batch_loss
 
-Pairs = tuple[Sequence[str], Sequence[str]]
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Sentence pairs as text; `tags` are those of their corpora, "" for none."""
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+    tags: Sequence[str] = ()
+
+    def tag_of(self, index: int) -> str | None:
+        return (self.tags[index] or None) if self.tags else None
+
+    def by_tag(self) -> dict[str | None, list[int]]:
+        """The pairs' places, tag by tag."""
+        groups: dict[str | None, list[int]] = {}
+        for index in range(len(self.sources)):
+            groups.setdefault(self.tag_of(index), []).append(index)
+        return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +54,8 @@ class Validation:
 
 def pair_batches(tokenizer: Tokenizer, pairs: Pairs, start_id: int, budget: int) -> list[Batch]:
     """Given pairs in batches of alike lengths; a pair longer than the budget is a batch of its own."""
-    sources = [source_ids(tokenizer, text) for text in pairs[0]]
-    targets = tokenizer.target.encode_batch(list(pairs[1]))
+    sources = [source_ids(tokenizer, text, pairs.tag_of(index)) for index, text in enumerate(pairs.sources)]
+    targets = tokenizer.target.encode_batch(list(pairs.targets))
     longer = np.array([max(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
     order = np.argsort(longer, kind="stable")
     batches = [rows for rows in cut(order, longer[order], budget) if len(rows)]
@@ -58,9 +75,13 @@ def mean_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
 
 def score_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> Scores:
     """Translates the sources and compares. Text that was split is joined, and compared as it is tokenised."""
-    hypotheses = [translation.text for translation in translator.translate(list(pairs[0]), beam=beam)]
+    hypotheses = [""] * len(pairs.sources)
+    for tag, places in pairs.by_tag().items():
+        translations = translator.translate([pairs.sources[place] for place in places], beam=beam, tag=tag)
+        for place, translation in zip(places, translations, strict=True):
+            hypotheses[place] = translation.text
     joiner = translator.tokenizer.joiner
-    references = [join_pieces(text, joiner) if joiner else text for text in pairs[1]]
+    references = [join_pieces(text, joiner) if joiner else text for text in pairs.targets]
     return evaluate_texts(hypotheses, [references], tokenize="none" if joiner else "13a")
 
 

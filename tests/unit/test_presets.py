@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-import regard.train.memory
+from regard import hardware
 from regard.config import build_config
 from regard.errors import RunError
 from regard.models import Transformer, TransformerConfig
+from regard.models.parameters import parameter_count
 from regard.models.presets import PRESETS, fitted_preset
 from regard.train.config import TrainConfig
-from regard.train.memory import estimate, parameter_count, refuse_if_too_large
+from regard.train.memory import memory_needed
 
 GIB = 1 << 30
 
@@ -107,38 +108,33 @@ def test_the_count_is_that_of_the_built_model():
 # --- memory
 
 
-def test_a_run_that_cannot_fit_is_refused_with_the_estimate():
-    needed = estimate(TransformerConfig(), TrainConfig(batch_tokens=25_000), 37_000, 37_000)
+def test_a_run_that_cannot_fit_is_refused_with_the_estimate(monkeypatch: pytest.MonkeyPatch):
+    needed = memory_needed(TransformerConfig(), TrainConfig(batch_tokens=25_000), 37_000, 37_000)
+    monkeypatch.setattr(hardware, "available_memory", lambda: 2 * GIB)
     with pytest.raises(RunError) as caught:
-        refuse_if_too_large(needed, available=2 * GIB)
+        hardware.refuse_beyond_memory(needed, "train this", "lower train.batch_tokens")
     message = str(caught.value)
-    assert f"needs about {needed / GIB:.1f} GiB" in message
+    assert f"to train this takes about {needed / GIB:.1f} GiB" in message
     assert "2.0 GiB are free" in message
     assert "lower train.batch_tokens" in message
     assert "\n" not in message
 
 
-def test_a_run_that_fits_is_not_refused():
-    refuse_if_too_large(5 * GIB, available=5 * GIB)
+def test_a_run_that_fits_is_not_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hardware, "available_memory", lambda: 5 * GIB)
+    hardware.refuse_beyond_memory(5 * GIB, "train this", "")
     with pytest.raises(RunError):
-        refuse_if_too_large(5 * GIB + 1, available=5 * GIB)
-
-
-def test_what_is_free_is_asked_of_the_machine(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(regard.train.memory, "available_memory", lambda: 3 * GIB)
-    refuse_if_too_large(3 * GIB)
-    with pytest.raises(RunError, match=r"3\.0 GiB are free"):
-        refuse_if_too_large(4 * GIB)
+        hardware.refuse_beyond_memory(5 * GIB + 1, "train this", "")
 
 
 def test_the_estimate_holds_at_least_weights_gradients_and_moments():
     model, train = TransformerConfig(), TrainConfig()
     count = parameter_count(model, 37_000, 37_000)
-    plain = estimate(model, train, 37_000, 37_000)
+    plain = memory_needed(model, train, 37_000, 37_000)
     assert plain > 4 * 4 * count
-    assert estimate(model, TrainConfig(ema=0.99), 37_000, 37_000) >= plain + 4 * count
-    assert estimate(model, TrainConfig(batch_tokens=8192), 37_000, 37_000) > plain
-    assert estimate(TransformerConfig(width=1024), train, 37_000, 37_000) > plain
+    assert memory_needed(model, TrainConfig(ema=0.99), 37_000, 37_000) >= plain + 4 * count
+    assert memory_needed(model, TrainConfig(batch_tokens=8192), 37_000, 37_000) > plain
+    assert memory_needed(TransformerConfig(width=1024), train, 37_000, 37_000) > plain
 
 
 # --- the preset that is chosen

@@ -94,7 +94,7 @@ def test_a_child_makes_the_store_of_two_corpora(tmp_path: Path):
     assert meta["filters"]["kept"] == meta["filters"]["read"] == 60
     assert store.corpora.tolist() == [0] * 37 + [1] * 23
     assert texts_in(store, tokenizer) == first + second
-    assert list(zip(*store.valid_texts(), strict=True)) == valid
+    assert list(zip(*store.valid_texts()[:2], strict=True)) == valid
     source, target = store.column("source"), store.column("target")
     tags = [tokenizer.tag_id("news")] * 37 + [tokenizer.tag_id("web")] * 23
     assert [int(source[row][0]) for row in range(60)] == tags
@@ -145,7 +145,7 @@ def test_filters_and_empty_sides_are_counted(tmp_path: Path):
     counts = store.meta["filters"]
     expected = {"read": 18, "kept": 11, "empty": 2, "too_long": 1, "ratio": 0, "duplicate": 3, "identical": 1}
     assert counts == expected
-    assert store.valid_texts() == (["v"], ["w"])
+    assert store.valid_texts()[:2] == (["v"], ["w"])
     assert store.meta["valid_pairs"] == 1
 
 
@@ -158,7 +158,7 @@ def test_a_text_that_is_no_store_is_refused(tmp_path: Path):
 
 
 def held_out(store: Store) -> set[tuple[str, str]]:
-    return set(zip(*store.valid_texts(), strict=True))
+    return set(zip(*store.valid_texts()[:2], strict=True))
 
 
 def test_a_slice_is_held_out_where_no_validation_is_given(tmp_path: Path):
@@ -195,7 +195,7 @@ def test_a_carriage_return_inside_a_validation_sentence_ends_no_line(tmp_path: P
     valid = [("one\rtwo", "eins zwei"), ("three", "drei\u2028vier"), ("four\x0b\x0c\x85five", "fünf")]
     task = task_of(tmp_path, corpus_of(tmp_path, "train", pairs_of(5, 1)), valid=(corpus_of(tmp_path, "v", valid),))
     store, _ = made(task, tmp_path / "store")
-    assert list(zip(*store.valid_texts(), strict=True)) == valid
+    assert list(zip(*store.valid_texts()[:2], strict=True)) == valid
 
 
 # --- made once
