@@ -46,7 +46,9 @@ def top(version: Annotated[bool, typer.Option("--version", help="Show the versio
 
 @app.command()
 def train(
-    recipe: Annotated[Path | None, typer.Argument(help="A recipe (TOML); or give --source and --target.")] = None,
+    recipe: Annotated[
+        Path | None, typer.Argument(help="A recipe (TOML), or a run to repeat; or give --source and --target.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
     data: Annotated[Path | None, typer.Option(help="Where a recipe's paths start: $REGARD_DATA, else ./data.")] = None,
     source: Annotated[Path | None, typer.Option(help="Source sentences, or a TSV of both sides.")] = None,
@@ -64,19 +66,20 @@ def train(
     if recipe is not None and (source or target):
         raise ConfigError("give a recipe or --source and --target, not both")
     if recipe is None and source is None:
-        if resume and (out / "config.json").is_file():
-            return resume_run(out, settings or [], quiet)
-        raise ConfigError("there is nothing to train on; give a recipe, or --source and --target")
+        if not (resume and (out / "config.json").is_file()):
+            raise ConfigError("there is nothing to train on; give a recipe, or --source and --target")
+        recipe = out  # a run holds all that it takes to go on
     from regard.config import merged, parse_settings, read_recipe
     from regard.train.session import Order, start
 
-    if recipe is not None:
+    if recipe is not None and (recipe / "config.json").is_file():
+        table, base, start_from = recorded(recipe, data, start_from)
+    elif recipe is not None:
         table, base = read_recipe(find_recipe(recipe)), data or Path(os.environ.get("REGARD_DATA") or "data")
     else:
         table, base = files_table(source, target, valid_source, valid_target), Path()
     table = merged(table, parse_settings(settings or []))
     start(Order(table, out, base, resume, start_from), console(quiet))
-    return None
 
 
 def files_table(*files: Path | None) -> dict[str, Any]:
@@ -107,17 +110,16 @@ def find_recipe(recipe: Path) -> Path:
     return recipe
 
 
-def resume_run(out: Path, settings: list[str], quiet: bool) -> None:
-    """A run can be repeated, and taken up, from its own directory."""
-    from regard.config import merged, parse_settings
+def recorded(run: Path, data: Path | None, start_from: Path | None) -> tuple[dict[str, Any], Path, Path | None]:
+    """What a run was made from: its config, where its files are, and the run it started from."""
     from regard.run import RunDirectory
-    from regard.train.session import Order, start
 
-    document = RunDirectory.open(out).read_config()
-    table = merged(document["config"], parse_settings(settings))
-    came_from = document["data"].get("start_from")
-    start(
-        Order(table, out, Path(document["data"]["base"]), True, Path(came_from) if came_from else None), console(quiet)
+    document = RunDirectory.open(run).read_config()
+    came_from = document["data"]["start_from"]
+    return (
+        document["config"],
+        data or Path(document["data"]["base"]),
+        start_from or (Path(came_from) if came_from else None),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from torch import nn
 
 from regard.checkpoint import load_weights, signatures_of
@@ -36,18 +35,15 @@ def read_run(path: Path) -> tuple[RunDirectory, Config, dict[str, Any]]:
 
 
 def load_model(run: RunDirectory, config: Config, tokenizer: Tokenizer, checkpoint: int | None = None) -> nn.Module:
-    """Sizes are checked against memory and against the file before anything is built."""
+    """What the config claims is held against the memory before it is built, the file's shapes before they are read."""
     sizes = (tokenizer.source.size, tokenizer.target.size)
     if isinstance(config.model, TransformerConfig):
         refuse_beyond_memory(
             8 * parameter_count(config.model, *sizes), "load this model", "is it yours? A config may claim any size"
         )
     folder = run.weights_folder() if checkpoint is None else run.checkpoints / str(checkpoint)
-    with torch.device("meta"):
-        expected = signatures_of(parameters_of(build_model(config.model, *sizes)))
-    weights = load_weights(folder, expected)
     model = build_model(config.model, *sizes)
-    load_parameters(model, weights)
+    load_parameters(model, load_weights(folder, signatures_of(parameters_of(model))))
     return model.eval()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from regard.errors import ConfigError
 from regard.progress import duration
@@ -28,9 +28,7 @@ class Reporter:
     def __enter__(self) -> Reporter:
         if self.console.is_terminal:
             columns = (
-                TextColumn("training"),
-                BarColumn(),
-                TaskProgressColumn(),
+                BarColumn(bar_width=16),
                 TextColumn("step {task.completed:,}/{task.total:,}  {task.fields[note]}"),
                 TimeElapsedColumn(),
                 TextColumn("left"),
@@ -53,7 +51,7 @@ class Reporter:
     def step(self, record: dict[str, Any]) -> None:
         self.tokens += record["tokens"]
         speed = self._speed(record)
-        note = f"loss {record['loss']:.3f}  {speed:,.0f} target tokens/s"
+        note = f"loss {record['loss']:.2f}  {speed:,.0f} tokens/s"
         if self.bar is not None:
             self.bar.update(self.task, completed=record["step"], note=note)
         elif record["step"] % QUIET_EVERY == 0:

@@ -37,7 +37,7 @@ from regard.train.optimizer import (
 from regard.train.report import Reporter
 from regard.train.schedule import SCHEDULES, constant_rate, cosine_rate, inverse_sqrt_rate, paper_rate
 from regard.train.step import accumulate_gradient, seed_step, train_step
-from regard.train.validate import Validator
+from regard.train.validate import Pairs, Validator
 
 WORDS = 43
 
@@ -208,7 +208,7 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
     return Loop(
         model=model,
         feed=feed,
-        validator=Validator(model, tokenizer, (["\x01"], ["\x02"]), budget=4096, with_bleu=False),
+        validator=Validator(model, tokenizer, Pairs(["\x01"], ["\x02"]), budget=4096, with_bleu=False),
         run=RunDirectory.create(folder / "run", resume=False),
         config=config,
         width=22,

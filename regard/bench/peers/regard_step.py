@@ -1,0 +1,39 @@
+"""Our training step, as `regard train` takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+import regard
+from regard import hardware
+from regard.data.batch import Batch, Source
+from regard.models import Transformer, TransformerConfig
+from regard.train.config import TrainConfig
+from regard.train.loss import Smoothing
+from regard.train.optimizer import build_optimizer
+from regard.train.step import seed_step, train_step
+
+
+class Peer:
+    def __init__(self, settings: dict[str, Any]) -> None:
+        hardware.keep_memory()
+        size = settings["vocabulary"]
+        self.model = Transformer(TransformerConfig(**settings["model"], norm="post", share="all"), size, size)
+        adam = settings["adam"]
+        config = TrainConfig(peak_rate=adam["rate"], beta1=adam["beta1"], beta2=adam["beta2"], epsilon=adam["epsilon"])
+        self.optimizer = build_optimizer(self.model, config)
+        self.smoothing = Smoothing(settings["smoothing"])
+        self.pad, self.seed, self.steps = settings["pad"], settings["seed"], 0
+        self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        self.version = regard.__version__
+
+    def batch(self, source: Tensor, target_in: Tensor, target_out: Tensor) -> Batch:
+        tokens, source_tokens = (int((side != self.pad).sum()) for side in (target_out, source))
+        return Batch(Source((source,)), target_in, target_out, tokens, source_tokens)
+
+    def step(self, batch: Batch) -> float:
+        self.steps += 1
+        seed_step(self.seed, self.steps)
+        return train_step(self.model, self.optimizer, [batch], smoothing=self.smoothing, clip=0.0).loss
