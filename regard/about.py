@@ -59,7 +59,7 @@ def run_summary(about: dict[str, Any]) -> str:
     last = about["last_validation"]
     if last is not None:
         bleu = "" if last["valid_bleu"] is None else f", BLEU {last['valid_bleu']:.2f} (greedy)"
-        lines.append(f"validation  loss {last['valid_loss']:.4f} at step {last['step']:,}{bleu}")
+        lines.append(f"validation  loss {float(last['valid_loss']):.4f} at step {last['step']:,}{bleu}")
     for name in ("valid", "test"):
         scores = (about["results"] or {}).get(name)
         if scores:

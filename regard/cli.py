@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
-from regard.errors import ConfigError, RegardError
+from regard.errors import CheckpointError, ConfigError, RegardError
+from regard.train.signals import Interrupted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,11 +25,10 @@ app = typer.Typer(
     name="regard",
     help="Train a Transformer on your own sentence pairs, measure it, and translate with it.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-bench = typer.Typer(help="Speed on this machine, beside its peers in the same run.", no_args_is_help=True)
+bench = typer.Typer(help="Speed on this machine, beside its peers in the same run.")
 app.add_typer(bench, name="bench")
 
 Run = Annotated[Path, typer.Argument(help="The directory of a run.", metavar="RUN")]
@@ -115,12 +116,11 @@ def recorded(run: Path, data: Path | None, start_from: Path | None) -> tuple[dic
     from regard.run import RunDirectory
 
     document = RunDirectory.open(run).read_config()
-    came_from = document["data"]["start_from"]
-    return (
-        document["config"],
-        data or Path(document["data"]["base"]),
-        start_from or (Path(came_from) if came_from else None),
-    )
+    try:
+        table, base, came_from = document["config"], document["data"]["base"], document["data"]["start_from"]
+    except (KeyError, TypeError):
+        raise CheckpointError(f"{run / 'config.json'} is not the config of a run. Copy the run again.") from None
+    return table, data or Path(base), start_from or (Path(came_from) if came_from else None)
 
 
 @app.command()
@@ -221,29 +221,33 @@ def console(quiet: bool) -> Console:
 
 def main() -> None:
     """The entry point: errors become one line, exit codes are ours."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = app(standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except RegardError as error:
         fail(str(error))
-    except KeyboardInterrupt as interruption:
-        print(f"regard: {interruption}" if str(interruption) else "regard: interrupted", file=sys.stderr)
-        sys.exit(130)
+    except Interrupted as interruption:
+        fail(str(interruption), 130)
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left; there is no one to tell
         sys.exit(1)
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is not None:  # a usage error of the option parser
-            fail(f"{message()} See `regard --help`.")
+            fail(f"{message().rstrip('.')}. See `regard --help`.")
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             fail("the memory is full; lower train.batch_tokens, or translate with fewer tokens a batch")
         raise
+    if code == 130:  # what Typer makes of a KeyboardInterrupt
+        fail("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def fail(message: str) -> NoReturn:
+def fail(message: str, code: int = 1) -> NoReturn:
     print(f"regard: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(1)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

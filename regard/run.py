@@ -72,6 +72,8 @@ class RunDirectory:
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file, and a run is a directory. Choose another --out.")
         names = _names(path)
+        if names == [STORE] and (path / LOCK).is_file():
+            resume = True  # an attempt that ended before it had a config, for the corpus or the memory
         if names and not resume:
             raise RunError(f"{path} is not empty. Add --resume to go on with the run in it, or choose another --out.")
         run = cls(path)

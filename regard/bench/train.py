@@ -40,7 +40,7 @@ EOLE_PYTHON = "REGARD_BENCH_EOLE_PYTHON"
 INSTALL_EOLE = f"not installed: pip install 'eole==0.6.*' aiohttp, here or where ${EOLE_PYTHON} names the interpreter"
 SEED = 1
 BUDGET = 4096
-WARMUP = 8
+WARMUP = 3
 SMOOTHING = 0.1
 ADAM = {"rate": 5e-4, "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9}
 

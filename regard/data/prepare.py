@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from regard import errors
 from regard.data.store import FORMAT, META, SIDES, StoreWriter
 from regard.errors import ConfigError, CorpusError, RegardError, RunError
-from regard.files import write_atomically
+from regard.files import write_atomically, writing
+from regard.run import refuse_changed
 from regard.text.corpus import CorpusFiles, file_sha256, read_pairs
 from regard.text.filters import FilterConfig, FilterReport, drop_reason, first_occurrences, is_empty, pair_hash
 from regard.text.tokenizer import END, BpeCodec, Tokenizer, TokenizerConfig, train_tokenizer
@@ -75,6 +76,9 @@ class DataConfig:
     def __post_init__(self) -> None:
         if len(self.train) > 255:
             raise ConfigError(f"data.train has {len(self.train)} corpora; at most 255 fit, join some of them")
+        for corpus in (*self.valid, *self.test):
+            if corpus.tag and corpus.tag not in self.tags:
+                raise ConfigError(f"the tag {corpus.tag!r} of {corpus.source} is not that of any corpus in data.train")
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -90,13 +94,16 @@ class Task:
     base: Path
     given_tokenizer: str | None = None
     """The JSON of another run's tokenizer, to be used as it is."""
+    hashes: dict[str, str] | None = None
+    """What the files were when the run began; others are refused before a store is touched."""
 
 
 def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
     """Fills `folder` unless it holds the same already, and gives its meta; raises the child's error as our own."""
     command = [sys.executable, "-m", "regard.data.prepare", str(folder)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    # Out of our process group, for Ctrl-C goes to all of it: we are the one to answer.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, process_group=0)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -124,6 +131,7 @@ def task_to_json(task: Task) -> str:
             "tokenizer": asdict(task.tokenizer),
             "base": str(task.base),
             "given_tokenizer": task.given_tokenizer,
+            "hashes": task.hashes,
         }
     )
 
@@ -134,9 +142,8 @@ def task_from_json(text: str) -> Task:
     for part in ("train", "valid", "test"):
         data[part] = tuple(CorpusConfig(**corpus) for corpus in data[part])
     data["filters"] = FilterConfig(**data["filters"])
-    return Task(
-        DataConfig(**data), TokenizerConfig(**values["tokenizer"]), Path(values["base"]), values["given_tokenizer"]
-    )
+    tokenizer = TokenizerConfig(**values["tokenizer"])
+    return Task(DataConfig(**data), tokenizer, Path(values["base"]), values["given_tokenizer"], values["hashes"])
 
 
 # What follows runs in the child.
@@ -164,6 +171,8 @@ def store_key(task: Task, hashes: dict[str, str]) -> str:
 def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
     """Makes the store, or finds it made."""
     hashes = hash_files(task, say)
+    if task.hashes is not None:
+        refuse_changed({"data": task.hashes}, {"data": hashes})
     key = store_key(task, hashes)
     meta_path = folder / META
     if meta_path.is_file():
@@ -197,11 +206,17 @@ class Preparation:
             self.report.count("duplicate", int(duplicate.sum()))
             kept &= ~duplicate
         if not kept.any():
-            raise CorpusError(f"{self.task.data.train[0].source}: no pair is left to train on")
+            raise self.nothing_left()
         valid = self.write_valid(held_out)
         tokenizer = self.make_tokenizer(kept)
         tokenizer.save(self.folder / "tokenizer.json")
         return self.write_store(tokenizer, kept) | {"valid_pairs": valid, "filters": self.report.to_json()}
+
+    def nothing_left(self) -> CorpusError:
+        return CorpusError(
+            f"{self.task.data.train[0].source}: no pair is left to train on; {self.report.summary()}. "
+            f"Give it text on both sides, or loosen data.filters."
+        )
 
     def pairs(self) -> Iterator[tuple[int, str, str]]:
         """Every training pair with the number of its corpus."""
@@ -228,7 +243,8 @@ class Preparation:
             return np.zeros(len(hashes), dtype=bool)
         wanted = min(HELD_OUT_MOST, max(1, int(len(usable) * HELD_OUT_SHARE)))
         limit = np.partition(hashes[usable], wanted - 1)[wanted - 1]
-        return ~empty & (hashes <= limit)
+        chosen = ~empty & (hashes <= limit)
+        return chosen if chosen.sum() < len(usable) else np.zeros(len(hashes), dtype=bool)
 
     def first_among(self, hashes: NDArray[np.uint64], kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         first = np.zeros(len(hashes), dtype=bool)
@@ -251,7 +267,13 @@ class Preparation:
 
     def make_tokenizer(self, kept: NDArray[np.bool_]) -> Tokenizer:
         if self.task.given_tokenizer is not None:
-            return Tokenizer.from_json(self.task.given_tokenizer, "the tokenizer of the run to start from")
+            given = Tokenizer.from_json(self.task.given_tokenizer, "the tokenizer of the run to start from")
+            if self.task.tokenizer.dropout and given.kind != "bpe":
+                raise ConfigError(
+                    f"tokenizer.dropout={self.task.tokenizer.dropout} needs a bpe tokenizer, and that of the run to "
+                    f"start from is of kind {given.kind}; set tokenizer.dropout=0"
+                )
+            return given
         self.say(0, 0, "learning the tokenizer")
 
         def sources() -> Iterator[str]:
@@ -280,10 +302,7 @@ class Preparation:
             self.say(seen, total, "tokenising")
         writer.close()
         if not writer.pairs:
-            raise CorpusError(
-                f"{self.task.data.train[0].source}: no pair is left to train on; {self.report.summary()}. "
-                f"Loosen data.filters"
-            )
+            raise self.nothing_left()
         for side, types in words.items():
             (self.folder / f"{side}.types.json").write_text(json.dumps(types.words))
         return {
@@ -368,17 +387,20 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
 
     def answer(value: dict[str, Any]) -> None:
-        answers.write(json.dumps(value) + "\n")
-        answers.flush()
+        try:
+            answers.write(json.dumps(value) + "\n")
+            answers.flush()
+        except BrokenPipeError:  # whoever asked was killed, and may have begun anew
+            os._exit(1)
 
     try:
         task = task_from_json(sys.stdin.read())
-        meta = fill(task, Path(sys.argv[1]), lambda done, of, what: answer({"done": done, "of": of, "what": what}))
+        folder = Path(sys.argv[1])
+        with writing(folder):
+            meta = fill(task, folder, lambda done, of, what: answer({"done": done, "of": of, "what": what}))
         answer({"meta": meta})
     except RegardError as error:
         answer({"error": str(error), "kind": type(error).__name__})
-    except OSError as error:
-        answer({"error": f"{error.filename or sys.argv[1]}: {error.strerror}", "kind": "RunError"})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sentence pairs in: two line-aligned files or one TSV, each plain or gzip'd, streamed.
+"""Sentence pairs in: two line-aligned files, or one file of any format in `formats`, plain or gzip'd, streamed.
 
 A line ends at LF and nowhere else: `str.splitlines` would also cut at U+2028, U+0085 and form feeds, which are text,
 and would shift every later pair by one.
@@ -8,8 +8,9 @@ import gzip
 import hashlib
 import io
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
@@ -26,8 +27,23 @@ class CorpusFiles:
     """Where the pairs of one corpus are."""
 
     source: Path
-    target: Path | None
-    """None: `source` is a TSV, source<TAB>target."""
+    target: Path | None = None
+    """None: `source` holds both sides, in the format that its name tells, or else as TSV, source<TAB>target."""
+    source_language: str = ""
+    """Needed only where one file holds more than two languages."""
+    target_language: str = ""
+    format: str = ""
+    """A name in `formats.FORMATS`; empty: by the name of the file."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What becomes known while a corpus is read."""
+
+    languages: tuple[str, str] = ("", "")
+    """Of the two sides, where the file or the user tells them."""
+    notes: Counter[str] = field(default_factory=Counter[str])
+    """What was skipped or changed, and how often."""
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -43,11 +59,34 @@ def read_lines(path: Path) -> Iterator[str]:
         yield from lines
 
 
-def read_pairs(files: CorpusFiles) -> Iterator[tuple[str, str]]:
-    """All pairs in order. Raises CorpusError where the two sides part, or where a TSV line has not two columns."""
-    if files.target is None:
-        return _read_tsv(files.source)
-    return _read_aligned(files.source, files.target)
+def read_blocks(path: Path) -> Iterator[bytes]:
+    """The file's bytes, unpacked if they are gzip'd, block by block; never an empty one."""
+    number = 0
+    with _open_file(path) as file:
+        stream: io.BufferedIOBase = gzip.GzipFile(fileobj=file) if _is_gzip(path, file) else file
+        while block := _read_block(path, stream, number):
+            number += block.count(b"\n")
+            yield block
+
+
+def read_pairs(files: CorpusFiles, reading: Reading | None = None) -> Iterator[tuple[str, str]]:
+    """All pairs in order. Raises CorpusError where the two sides part, or where a file breaks the rules of its format.
+
+    `reading`, where given, learns the languages, and counts what was skipped or changed.
+    """
+    from regard.text.formats import read_units  # the formats are built on this module
+
+    return ((source, target) for _, source, target in read_units(files, reading))
+
+
+def read_aligned(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Line n of one file beside line n of the other."""
+    pairs = zip_longest(read_lines(source), read_lines(target))
+    for number, (source_line, target_line) in enumerate(pairs, start=1):
+        if source_line is None or target_line is None:
+            extra = target_line if source_line is None else source_line
+            raise _unequal_counts(source, target, number, source_is_short=source_line is None, extra=extra or "")
+        yield source_line, target_line
 
 
 def text_lines(stream: Iterable[bytes], note: Callable[[str], None]) -> Iterator[str]:
@@ -73,15 +112,6 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _read_aligned(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    pairs = zip_longest(read_lines(source), read_lines(target))
-    for number, (source_line, target_line) in enumerate(pairs, start=1):
-        if source_line is None or target_line is None:
-            extra = target_line if source_line is None else source_line
-            raise _unequal_counts(source, target, number, source_is_short=source_line is None, extra=extra or "")
-        yield source_line, target_line
-
-
 def _unequal_counts(source: Path, target: Path, number: int, *, source_is_short: bool, extra: str) -> CorpusError:
     short, long = (source, target) if source_is_short else (target, source)
     what = "has text" if extra.strip() else "is one more, empty, line"
@@ -92,37 +122,19 @@ def _unequal_counts(source: Path, target: Path, number: int, *, source_is_short:
     )
 
 
-def _read_tsv(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) != 2:
-            count = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
-            raise CorpusError(
-                f"{path}:{number} has {count}; a TSV corpus has two, source<TAB>target. "
-                f"Mend the line, or keep two columns with `cut -f`."
-            )
-        yield columns[0], columns[1]
-
-
 def _whole_lines(path: Path) -> Iterator[bytes]:
     """The file's bytes in chunks that end with an LF, except perhaps the last; never an empty chunk."""
-    with _open_file(path) as file:
-        stream: io.BufferedIOBase = gzip.GzipFile(fileobj=file) if _is_gzip(path, file) else file
-        unfinished: list[bytes] = []  # a list, so that one very long line is not copied once per block
-        number = 0
-        block = _read_block(path, stream, number).removeprefix(BYTE_ORDER_MARK)
-        while block:
-            end = block.rfind(b"\n") + 1
-            if end:
-                chunk = b"".join([*unfinished, block[:end]])
-                unfinished = []
-                number += chunk.count(b"\n")
-                yield chunk
-            if end < len(block):
-                unfinished.append(block[end:])
-            block = _read_block(path, stream, number)
-        if unfinished:
-            yield b"".join(unfinished)
+    unfinished: list[bytes] = []  # a list, so that one very long line is not copied once per block
+    for index, raw in enumerate(read_blocks(path)):
+        block = raw.removeprefix(BYTE_ORDER_MARK) if index == 0 else raw
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*unfinished, block[:end]])
+            unfinished = []
+        if end < len(block):
+            unfinished.append(block[end:])
+    if unfinished:
+        yield b"".join(unfinished)
 
 
 def _open_file(path: Path) -> io.BufferedReader:

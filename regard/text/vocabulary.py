@@ -19,6 +19,11 @@ Texts = Callable[[], Iterable[str]]
 MIN_MERGE_COUNT = 2
 
 
+MOST_FORMS = 150_000
+"""Word forms that a subword vocabulary is learnt from."""
+MOST_REPEATS = 1000
+
+
 def fitted_size(num_pairs: int) -> int:
     """Entries of a subword vocabulary that this many pairs can train; the paper's 37,000 is set by hand."""
     for limit, size in ((10_000, 4_000), (100_000, 8_000), (1_000_000, 16_000)):
@@ -40,7 +45,7 @@ def fit_bpe(texts: Texts, size: int, tags: Sequence[str]) -> BpeCodec:
         initial_alphabet=BYTE_SYMBOLS,
         show_progress=False,
     )
-    rust.train_from_iterator((with_leading_space(text) for text in texts()), trainer)
+    rust.train_from_iterator((with_leading_space(text) for text in learnable(texts)), trainer)
     return BpeCodec(_by_id(rust), _model_state(rust)["merges"], tags)
 
 
@@ -64,8 +69,33 @@ def fit_wordpiece(texts: Texts, size: int, tags: Sequence[str]) -> WordPieceCode
         limit_alphabet=len(characters),
         show_progress=False,
     )
-    rust.train_from_iterator((without_surrogates(text) for text in texts()), trainer)
+    rust.train_from_iterator((without_surrogates(text) for text in learnable(texts)), trainer)
     return WordPieceCodec(_by_id(rust), tags)
+
+
+def learnable(texts: Texts) -> Iterable[str]:
+    """The texts, or for a corpus of very many word forms its `MOST_FORMS` most frequent ones, as often as they occur.
+
+    The Rust trainers keep every form and where each pair of symbols stands in it: about a kilobyte a form. What is rare
+    decides no merge.
+    """
+    counts: Counter[str] = Counter()
+    cut = False
+    for text in texts():
+        counts.update(text.split())
+        if len(counts) > 3 * MOST_FORMS:
+            counts, cut = Counter({form: counts[form] for form in _most_frequent(counts, 2 * MOST_FORMS)}), True
+    if not cut and len(counts) <= MOST_FORMS:
+        return texts()
+    forms = _most_frequent(counts, MOST_FORMS)
+    return (" ".join([form] * number) for form in forms for number in _portions(counts[form]))
+
+
+def _portions(count: int) -> Iterator[int]:
+    """`count` in parts, so that no text is endless."""
+    yield from [MOST_REPEATS] * (count // MOST_REPEATS)
+    if count % MOST_REPEATS:
+        yield count % MOST_REPEATS
 
 
 def fit_character(texts: Texts, size: int, tags: Sequence[str]) -> CharacterCodec:

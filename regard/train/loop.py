@@ -105,20 +105,22 @@ class Loop:
             log.cut_back(self.progress.step)
         records = read_metrics(self.run.metrics)
         self.seconds = float(records[-1]["seconds"]) if records else 0.0
+        self._decide_end()  # a limit in minutes may have been lifted
 
     # Running
 
     def run_to_end(self) -> Progress:
-        """Trains until a limit, early stopping or a signal; KeyboardInterrupt for the last, with everything saved."""
+        """Trains until a limit, early stopping or a signal; Interrupted for the last, with everything saved."""
         self.model.train()
         with MetricsLog(self.run.metrics) as log, StopRequest() as stop:
             while not self.progress.ended:
+                self._one_step(log)
                 if stop.requested:
+                    self._save(log)
                     raise Interrupted(f"interrupted; saved at step {self.progress.step:,}, --resume goes on from there")
-                self._one_step(log, stop)
         return self.progress
 
-    def _one_step(self, log: MetricsLog, stop: StopRequest) -> None:
+    def _one_step(self, log: MetricsLog) -> None:
         started = time.monotonic()
         step = self.progress.step + 1
         position = Position(self.progress.epoch, self.progress.batch)
@@ -143,7 +145,7 @@ class Loop:
         self._decide_end()
         log.append(record)
         self.reporter.step(record)
-        self._save_if_due(log, stop)
+        self._save_if_due(log)
         self._refuse_endless_skipping()
 
     def _advance(self, step: int, behind: Position, result: StepResult) -> None:
@@ -172,11 +174,15 @@ class Loop:
         }
 
     def _refuse_endless_skipping(self) -> None:
-        if self.progress.skipped_in_a_row >= self.config.max_skipped:
-            raise RunError(
-                f"step {self.progress.step}: the gradient was not finite {self.config.max_skipped} times in a row. The "
-                f"last good checkpoint is in {self.run.checkpoints}; lower train.peak_rate or set train.clip=1.0"
-            )
+        if self.progress.skipped_in_a_row < self.config.max_skipped:
+            return
+        last = self.run.last_checkpoint()
+        remedy = "a longer train.warmup" if self.config.schedule == "paper" else "a lower train.peak_rate"
+        raise RunError(
+            f"step {self.progress.step}: the gradient was not finite {self.config.max_skipped} times in a row; "
+            + (f"the last good checkpoint is {last}. " if last else "no checkpoint had been saved. ")
+            + f"Train anew with {remedy} or with train.clip=1.0, in another --out."
+        )
 
     # Validation
 
@@ -202,7 +208,7 @@ class Loop:
             before,
             best=measure if better else before.best,
             since_best=0 if better else before.since_best + 1,
-            scores=before.scores | {str(before.step): measure},
+            scores=before.scores | ({str(before.step): measure} if math.isfinite(measure) else {}),
         )
 
     def _averaged(self) -> Swapped:
@@ -224,14 +230,16 @@ class Loop:
             ended = f"train.max_minutes={config.max_minutes:g}"
         self.progress = replace(now, ended=ended)
 
-    def _save_if_due(self, log: MetricsLog, stop: StopRequest) -> None:
-        due = self.progress.step % self.config.checkpoint_every == 0 or bool(self.progress.ended)
-        if not due and not stop.requested:
+    def _save_if_due(self, log: MetricsLog) -> None:
+        now = self.progress
+        if now.skipped_in_a_row >= self.config.max_skipped:
             return
-        if self.progress.skipped_in_a_row >= self.config.max_skipped:
-            return  # what is saved is the last good one
-        if due:
-            self.progress = replace(self.progress, saved=self._kept((*self.progress.saved, self.progress.step)))
+        # While steps are skipped nothing is new, and what would be saved might push out the last good ones.
+        if now.ended or (now.step % self.config.checkpoint_every == 0 and not now.skipped_in_a_row):
+            self.progress = replace(now, saved=self._kept((*now.saved, now.step)))
+            self._save(log)
+
+    def _save(self, log: MetricsLog) -> None:
         keep = {str(step) for step in self.progress.saved}
         scores = {step: score for step, score in self.progress.scores.items() if step in keep}
         self.progress = replace(self.progress, scores=scores)

@@ -64,7 +64,7 @@ def cross_entropy(logits: Float[Tensor, "P V"], truth: Int[Tensor, " P"], smooth
     base, extra = smoothing.masses(logits.size(-1))
     log_probabilities = logits.log_softmax(-1)
     chosen = log_probabilities.gather(1, truth[:, None]).sum()
-    return Loss(-(base * log_probabilities.sum() + extra * chosen), -float(chosen), truth.numel())
+    return Loss(-(base * log_probabilities.sum() + extra * chosen), -float(chosen.detach()), truth.numel())
 
 
 def linear_cross_entropy(

@@ -23,7 +23,7 @@ from regard.config import Config, build_config, merged
 from regard.data.prepare import Task, prepare
 from regard.data.store import Store
 from regard.decode.translate import Translator
-from regard.errors import ConfigError, CorpusError
+from regard.errors import ConfigError, CorpusError, RunError
 from regard.files import write_atomically
 from regard.loading import build_model
 from regard.models.interface import Decodable
@@ -77,15 +77,17 @@ def with_other_run(order: Order) -> Mapping[str, Any]:
     if order.start_from is None:
         return order.table
     other = RunDirectory.open(order.start_from).read_config()["config"]
-    asked = order.table.get("model", {})
-    for key, value in asked.items():
-        if other["model"].get(key) != value:
-            raise ConfigError(
-                f"model.{key}={value!r} cannot be changed with --from; {order.start_from} has "
-                f"{other['model'].get(key)!r}"
-            )
     tokenizer = {key: other["tokenizer"][key] for key in ("kind", "joint", "joiner")}
-    return merged({"preset": other["preset"], "model": other["model"], "tokenizer": tokenizer}, order.table)
+    fixed = {"model": other["model"], "tokenizer": tokenizer}
+    for section, values in fixed.items():
+        asked = order.table.get(section)
+        for key in values.keys() & (asked.keys() if isinstance(asked, Mapping) else ()):
+            if asked[key] not in (values[key], "auto"):
+                raise ConfigError(
+                    f"{section}.{key}={asked[key]!r} cannot be changed with --from; {order.start_from} has "
+                    f"{values[key]!r}"
+                )
+    return merged({"preset": other["preset"], **fixed}, order.table)
 
 
 def check_files(config: Config, base: Path) -> None:
@@ -100,50 +102,76 @@ def check_files(config: Config, base: Path) -> None:
 
 
 def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) -> tuple[Config, dict[str, Any]]:
-    """The tokenised corpus, and the config with everything fitted to it, saved or compared with what was saved."""
+    """The tokenised corpus, and the config with everything fitted to it, saved or compared with what was saved.
+
+    What is refused is refused before anything in the run is touched.
+    """
+    saved = run.read_config() if run.config.is_file() else None
+    if saved is not None:
+        refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
+        refuse_changed(saved["config"], plain(settled(order, asked, saved["config"])), MAY_CHANGE)
     given = None if order.start_from is None else RunDirectory.open(order.start_from).tokenizer.read_text("utf-8")
-    task = Task(asked.data, asked.tokenizer, order.base, given)
+    task = Task(asked.data, asked.tokenizer, order.base, given, saved and saved["data"]["hashes"])
     meta = prepare(task, run.store, Spoken(console))
-    config = fitted(order, asked, meta, console)
+    config = settled(order, asked, saved["config"] if saved is not None else choices(asked, meta, console))
+    hardware.refuse_beyond_memory(
+        memory_needed(config.model, config.train, *meta["sizes"]),
+        "train this",
+        "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset",
+    )
     hardware.set_threads(config.train.threads)
     document = {
         "regard": __version__,
-        "config": json.loads(json.dumps(config.to_table())),
+        "config": plain(config),
         "data": {
             "base": str(order.base.resolve()),
-            "start_from": None if order.start_from is None else str(order.start_from.resolve()),
+            "start_from": path_of(order.start_from),
             **{key: meta[key] for key in ("hashes", "pairs", "tokens", "sizes", "filters")},
         },
         "platform": hardware.describe(),
     }
-    if run.config.is_file():
-        compare(run.read_config(), document, console)
+    if saved is not None:
+        note_platform(saved["platform"], document["platform"], console)
     else:
         write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
         run.write_config(document)
     return config, meta
 
 
-def fitted(order: Order, asked: Config, meta: dict[str, Any], console: Console) -> Config:
-    """Preset and tokenizer settings that were left open, from the data."""
-    table: Mapping[str, Any] = with_other_run(order)
-    kind = {"kind": meta["tokenizer"]["kind"], "joiner": meta["tokenizer"]["joiner"]}
-    table = merged(table, {"tokenizer": kind})
-    if asked.preset == "auto":
+def choices(asked: Config, meta: dict[str, Any], console: Console) -> dict[str, Any]:
+    """For what was left open: the tokenizer's kind, and a preset that fits data and machine."""
+    name = asked.preset
+    if name == "auto":
         name, why = fitted_preset(meta["pairs"], hardware.cores(), hardware.available_memory())
         console.print(f"preset {name} ({PRESETS[name].purpose}): {why}", highlight=False, soft_wrap=True)
-        table = merged(PRESETS[name].settings, {**table, "preset": name})
+    return {"preset": name, "tokenizer": meta["tokenizer"]}
+
+
+def settled(order: Order, asked: Config, choices: Mapping[str, Any]) -> Config:
+    """What was asked for, with what it left open as in `choices`: now made, or those that a saved config holds."""
+    table = with_other_run(order)
+    if asked.tokenizer.kind == "auto" or order.start_from is not None:
+        table = merged(table, {"tokenizer": {key: choices["tokenizer"][key] for key in ("kind", "joiner")}})
+    if asked.preset == "auto":
+        table = merged(table, {"preset": choices["preset"]})
     return build_config(table)
 
 
-def compare(old: dict[str, Any], new: dict[str, Any], console: Console) -> None:
-    """Refuses another config or other data; says where the same bits can no longer be promised."""
-    refuse_changed(old["config"], new["config"], MAY_CHANGE)
-    refuse_changed({"data": old["data"]["hashes"]}, {"data": new["data"]["hashes"]})
-    for key, value in new["platform"].items():
-        if old["platform"].get(key) != value:
+def plain(config: Config) -> dict[str, Any]:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(config.to_table()))
+
+
+def path_of(folder: Path | None) -> str | None:
+    return None if folder is None else str(folder.resolve())
+
+
+def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Console) -> None:
+    """Says where the same bits can no longer be promised."""
+    for key, value in new.items():
+        if old.get(key) != value:
             console.print(
-                f"note: this run began with {key} {old['platform'].get(key)} and goes on with {value}; "
+                f"note: this run began with {key} {old.get(key)} and goes on with {value}; "
                 f"the result may differ in its last bits",
                 highlight=False,
                 soft_wrap=True,
@@ -156,14 +184,17 @@ class Session:
     def __init__(self, order: Order, config: Config, meta: dict[str, Any], run: RunDirectory, console: Console) -> None:
         self.order, self.config, self.meta, self.run, self.console = order, config, meta, run, console
         self.tokenizer = Tokenizer.load(run.tokenizer)
+        if self.tokenizer.to_json() != Tokenizer.load(run.store / "tokenizer.json").to_json():
+            raise RunError(
+                f"{run.tokenizer} is not the tokenizer that these corpora and settings give now, so the run cannot go "
+                f"on. Put back what it began with (the run of --from, the version of tokenizers), or choose another "
+                f"--out."
+            )
 
     def execute(self) -> dict[str, Any]:
         sizes = (self.tokenizer.source.size, self.tokenizer.target.size)
         needed = memory_needed(self.config.model, self.config.train, *sizes)
         self._say_plan(needed, parameter_count(self.config.model, *sizes))
-        hardware.refuse_beyond_memory(
-            needed, "train this", "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset"
-        )
         model = self._new_model(*sizes)
         tensorboard = self.run.tensorboard if self.config.train.tensorboard else None
         with Reporter(self.console, self.config.train.max_steps, tensorboard) as reporter:

@@ -8,8 +8,8 @@ from types import FrameType
 from typing import Any
 
 
-class Interrupted(KeyboardInterrupt):
-    """By a signal, with everything saved; the message says where."""
+class Interrupted(BaseException):
+    """By a signal, with everything saved; the message says where. No KeyboardInterrupt, for Typer swallows those."""
 
 
 class StopRequest:

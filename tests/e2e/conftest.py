@@ -1,9 +1,10 @@
 """Two ways to the command line. A process costs seconds, so what needs none of its own is called within this one."""
 
 import io
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def process() -> Callable[..., Outcome]:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
     """The same within this process."""
     from regard import hardware
     from regard.cli import main
@@ -41,7 +42,9 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         said = capsys.readouterr()
         return Outcome(int(left.value.code or 0), said.out, said.err)
 
-    return run
+    before = signal.getsignal(signal.SIGTERM)
+    yield run
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture(scope="session")

@@ -210,26 +210,17 @@ def test_a_recipe_names_its_files_relative_to_the_data(
     assert config["model"]["width"] == TINY["model.width"]
 
 
-def test_another_seed_gives_another_run(recipe: Path, call: Call) -> None:
-    folder = recipe.parent
-    for seed in (5, 6):
-        call("train", recipe, "--data", folder / "data", "--out", folder / str(seed), *chosen(TINY | {"seed": seed}))
-    assert weights(folder / "5") != weights(folder / "6")
-
-
-def test_a_run_is_repeated_from_its_own_config(tiny_run: Path, call: Call, tmp_path: Path) -> None:
-    """Its config and tokenizer are all that it takes; and a run that has ended is not trained again."""
+def test_a_run_is_repeated_from_its_own_directory(tiny_run: Path, call: Call, tmp_path: Path) -> None:
+    """With a change where one is wished for; and a run that has ended is not trained again."""
     run = tmp_path / "again"
-    run.mkdir()
-    for name in ("config.json", "tokenizer.json"):
-        shutil.copy(tiny_run / name, run)
-    said = call("train", "--out", run, "--resume").done()
-    assert "going on" not in said.err
+    call("train", tiny_run, "--out", run).done()
     assert weights(run) == weights(tiny_run)
     assert metrics(run) == metrics(tiny_run)
     before = (run / "metrics.jsonl").read_bytes(), weights(run)
     assert "going on from step 4" in call("train", "--out", run, "--resume").done().err
     assert ((run / "metrics.jsonl").read_bytes(), weights(run)) == before
+    call("train", tiny_run, "--out", tmp_path / "other", "--set", "seed=9").done()
+    assert weights(tmp_path / "other") != weights(tiny_run)
 
 
 def test_a_run_is_taken_up_from_its_own_directory(
@@ -308,7 +299,7 @@ def test_fine_tuning_starts_from_another_run(
 @pytest.mark.parametrize(
     ("setting", "parts"),
     [
-        ("model.width=64", ["model.width=64", "--from", "32"]),
+        ("model.width=64", ["model.width=64", "--from", "has 8"]),
         ("model.wdith=64", ["model.wdith", "did you mean model.width?"]),
         ("tokenizer.kind=byte", ["tokenizer.kind='byte'", "--from", "'word'"]),
     ],
@@ -317,7 +308,7 @@ def test_fine_tuning_cannot_change_the_model(
     tiny_run: Path, small_corpus: Corpus, call: Call, tmp_path: Path, setting: str, parts: list[str]
 ) -> None:
     order = ["train", *small_corpus.options, "--out", tmp_path / "run", "--from", tiny_run]
-    call(*order, "--set", setting).refusal(*parts)
+    call(*order, "--set", "train.max_steps=1", "--set", setting).refusal(*parts)
     assert not (tmp_path / "run").exists()
 
 
@@ -328,7 +319,8 @@ def test_a_run_is_not_taken_up_from_another_mother(
     shutil.copytree(tiny_run, other)
     order = ["train", *small_corpus.options, "--out", run, "--set", "train.max_steps=1"]
     call(*order, "--from", tiny_run).done()
-    call(*order, "--from", other, "--resume").refusal("start_from", str(tiny_run), str(other))
+    call(*order, "--from", other, "--resume").refusal("--from", str(tiny_run), str(other), "another --out")
+    call(*order, "--resume").refusal("--from", "null")
 
 
 # --- around it

@@ -26,7 +26,7 @@ SMALL: dict[str, Any] = {
     "train.schedule": "inverse-sqrt",
     "train.peak_rate": 0.01,
     "train.warmup": 40,
-    "train.batch_tokens": 1024,
+    "train.batch_tokens": 512,
     "train.accumulate": 1,
     "train.clip": 1.0,
     "train.max_steps": 300,

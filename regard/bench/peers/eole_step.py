@@ -55,6 +55,7 @@ def configuration(settings: dict[str, Any]) -> Any:
             "transformer_ff": shape["feedforward"],
             "heads": shape["heads"],
             "add_qkvbias": True,
+            "add_final_linear_bias": True,
             "add_ffnbias": True,
             "generator_bias": False,
             "share_embeddings": True,

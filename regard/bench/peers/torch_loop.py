@@ -102,4 +102,4 @@ class Peer:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
-        return float(loss)
+        return loss.item()

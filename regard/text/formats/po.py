@@ -1,0 +1,174 @@
+"""PO, gettext's catalogues: msgid and msgstr, plural forms, streamed entry by entry.
+
+Plural form 0 belongs to msgid, the others to msgid_plural. Untranslated, fuzzy and obsolete entries are skipped and
+counted. The encoding is the header's charset.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from regard.errors import CorpusError
+from regard.text.corpus import BYTE_ORDER_MARK, CorpusFiles, Reading, read_blocks
+from regard.text.formats.unit import Sink, Unit, without
+
+KEYWORD = re.compile(r'(msgctxt|msgid|msgid_plural|msgstr(?:\[(\d{1,3})\])?)\s*"(.*)"\s*')
+QUOTED = re.compile(r'"(.*)"\s*')
+ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
+UNESCAPED_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*"')
+CHARSET = re.compile(r"charset=([\w.:-]+)")
+SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}
+ESCAPES = {ord(character): "\\" + letter for letter, character in SIMPLE_ESCAPES.items()}
+NUL = re.compile("\0")
+
+
+@dataclass(slots=True)
+class _Entry:
+    line: int
+    fuzzy: bool = False
+    fields: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def text(self, name: str) -> str:
+        return "".join(self.fields.get(name, ()))
+
+
+def read(files: CorpusFiles, reading: Reading) -> Iterator[Unit]:
+    for entry in _entries(files, reading):
+        if entry.fuzzy:
+            reading.notes["fuzzy entries skipped"] += 1
+            continue
+        for name in entry.fields:
+            if not name.startswith("msgstr"):
+                continue
+            source = entry.text("msgid" if name in ("msgstr", "msgstr[0]") else "msgid_plural")
+            target = entry.text(name)
+            if source and target:
+                yield entry.line, source, target
+            else:
+                reading.notes["untranslated entries skipped"] += 1
+
+
+def write(sink: Sink, pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> None:
+    target_language = languages[1].replace("-", "_")
+    sink.text(
+        'msgid ""\nmsgstr ""\n"MIME-Version: 1.0\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+        f'"Content-Transfer-Encoding: 8bit\\n"\n"Language: {target_language}\\n"\n'
+    )
+    seen: dict[int, int] = {}  # by hash: a msgid may stand only once in a catalogue, unless its context differs
+    for pair in pairs:
+        source, target = (without(NUL, side, sink, "NULs left out") for side in pair)
+        if not source or not target:
+            sink.note("pairs with an empty side left out: PO has no room for them")
+            sink.pairs -= 1
+            continue
+        count = seen[hash(source)] = seen.get(hash(source), 0) + 1
+        context = f'msgctxt "{count}"\n' if count > 1 else ""
+        sink.text(f"\n{context}msgid {_quoted(source)}\nmsgstr {_quoted(target)}\n")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.translate(ESCAPES) + '"'
+
+
+def _entries(files: CorpusFiles, reading: Reading) -> Iterator[_Entry]:
+    """All entries but the header and the obsolete ones."""
+    entry, current = _Entry(1), ""
+    for number, line in _decoded_lines(files):
+        if line.startswith("#") or not line.strip():
+            if "msgid" in entry.fields:
+                yield from _finished(files, entry, number)
+                entry, current = _Entry(number), ""
+            entry.fuzzy = entry.fuzzy or (line.startswith("#,") and "fuzzy" in line)
+            if line.startswith("#~") and line[2:].lstrip().startswith("msgid "):
+                reading.notes["obsolete entries skipped"] += 1
+            continue
+        keyword = KEYWORD.fullmatch(line)
+        if keyword is not None:
+            if keyword[1] in ("msgid", "msgctxt") and "msgid" in entry.fields:
+                yield from _finished(files, entry, number)
+                entry = _Entry(number)
+            if not entry.fields:
+                entry.line = number
+            current = keyword[1]
+            if current in entry.fields:
+                raise _broken(files, number, f"a second {current} in one entry")
+        content = keyword[3] if keyword is not None else _continuation(files, number, line, current)
+        entry.fields.setdefault(current, []).append(_unescaped(files, number, content))
+    if entry.fields:
+        yield from _finished(files, entry, entry.line)
+
+
+def _finished(files: CorpusFiles, entry: _Entry, number: int) -> Iterator[_Entry]:
+    if "msgid" not in entry.fields or not any(name.startswith("msgstr") for name in entry.fields):
+        raise _broken(files, entry.line, "an entry without msgid or without msgstr")
+    if entry.text("msgid") or "msgctxt" in entry.fields:
+        yield entry
+
+
+def _continuation(files: CorpusFiles, number: int, line: str, current: str) -> str:
+    quoted = QUOTED.fullmatch(line.strip())
+    if quoted is None or not current:
+        raise _broken(files, number, "neither a keyword with a quoted text nor a quoted text that goes on")
+    return quoted[1]
+
+
+def _unescaped(files: CorpusFiles, number: int, content: str) -> str:
+    if UNESCAPED_QUOTE.search(content) or (len(content) - len(content.rstrip("\\"))) % 2:
+        raise _broken(files, number, "a quote that is not closed, or one inside a text without \\ before it")
+    return ESCAPE.sub(_character, content) if "\\" in content else content
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = escape[1]
+    if code in SIMPLE_ESCAPES:
+        return SIMPLE_ESCAPES[code]
+    if code[0] == "x" and len(code) > 1:
+        return chr(int(code[1:], 16))
+    return chr(int(code, 8)) if code[0] in "01234567" else escape[0]
+
+
+def _decoded_lines(files: CorpusFiles) -> Iterator[tuple[int, str]]:
+    charset, told = "utf-8", False
+    for number, raw in enumerate(_raw_lines(files), start=1):
+        line = raw.removesuffix(b"\r")
+        if line.startswith(b"#") or not told:  # names in a header may come before its charset
+            text = line.decode(charset, "replace" if line.startswith((b"#", b'"')) else "strict")
+            match = None if line.startswith(b"#") else CHARSET.search(text)
+            if match is not None:
+                charset, told = _known(files, number, match[1]), True
+        else:
+            text = _strictly(files, number, line, charset)
+        yield number, text
+
+
+def _strictly(files: CorpusFiles, number: int, line: bytes, charset: str) -> str:
+    try:
+        return line.decode(charset)
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{files.source}:{number}, byte {error.start + 1}: 0x{line[error.start]:02X} is not valid {charset}, "
+            f"the file's charset. Convert the file (`msgconv -t UTF-8`), or mend its Content-Type."
+        ) from None
+
+
+def _known(files: CorpusFiles, number: int, charset: str) -> str:
+    if charset == "CHARSET":  # a template that nobody has filled in
+        return "utf-8"
+    try:
+        return codecs.lookup(charset).name
+    except LookupError:
+        raise _broken(files, number, f"an unknown charset '{charset}'") from None
+
+
+def _raw_lines(files: CorpusFiles) -> Iterator[bytes]:
+    rest = b""
+    for index, block in enumerate(read_blocks(files.source)):
+        *lines, rest = (rest + (block.removeprefix(BYTE_ORDER_MARK) if index == 0 else block)).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def _broken(files: CorpusFiles, number: int, what: str) -> CorpusError:
+    return CorpusError(f"{files.source}:{number}: not a PO file: {what}. `msgfmt --check` of gettext tells more.")

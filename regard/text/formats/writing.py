@@ -1,0 +1,63 @@
+"""Files written whole or not at all, one or two at a time, gzip'd where their name says so."""
+
+import gzip
+import io
+import os
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from regard.files import discard, sync_directory, temporary_beside, writing
+
+
+class Output(Protocol):
+    def write(self, data: bytes, /) -> int: ...
+
+
+@contextmanager
+def writing_files(paths: tuple[Path, ...]) -> Generator[tuple[Output, ...], None, None]:
+    """Files to write; they take their names when the block has ended well, and leave nothing behind otherwise."""
+    temporaries = [temporary_beside(path) for path in paths]
+    try:
+        with ExitStack() as stack:
+            yield tuple(
+                stack.enter_context(_writing(path, temporary))
+                for path, temporary in zip(paths, temporaries, strict=True)
+            )
+        for path, temporary in zip(paths, temporaries, strict=True):
+            with writing(path):
+                os.replace(temporary, path)
+                sync_directory(path.parent)
+    finally:
+        for temporary in temporaries:
+            discard(temporary)
+
+
+@contextmanager
+def _writing(path: Path, temporary: Path) -> Generator[Output, None, None]:
+    with writing(path):
+        file = temporary.open("xb")
+    with file:
+        guarded = _Guarded(file, path)
+        if path.name.endswith(".gz"):
+            # No name and no time in the header: equal pairs give equal bytes.
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield _Guarded(packed, path)
+        else:
+            yield guarded
+        with writing(path):
+            file.flush()
+            os.fsync(file.fileno())
+
+
+class _Guarded:
+    """A file whose trouble is told in one line; only ours: what the reader of the pairs raises passes unchanged."""
+
+    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
+        self.file = file
+        self.path = path
+
+    def write(self, data: bytes, /) -> int:
+        with writing(self.path):
+            return self.file.write(data)

@@ -1,0 +1,497 @@
+"""What is wrong is said in one line that names the place and the remedy, with exit 1; and nothing is lost."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.checkpoint import Checkpoint, load_checkpoint, load_weights, save_checkpoint
+from regard.run import RunDirectory
+from tests.e2e.toolbox import (
+    TINY,
+    Corpus,
+    Outcome,
+    checkpoints,
+    chosen,
+    contents,
+    environment,
+    metrics,
+    sentence_pairs,
+    weights,
+    write_corpus,
+)
+
+Call = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(tiny_run: Path, tmp_path: Path) -> Path:
+    """A run that has ended, to be damaged."""
+    return Path(shutil.copytree(tiny_run, tmp_path / "run"))
+
+
+# --- usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["trian"], ["No such command 'trian'", "--help"]),
+        (["train", "--sauce", "x"], ["No such option: --sauce", "--help"]),
+        (["train", "--source", "a", "--target", "b"], ["--out is missing", "--out runs/first"]),
+        (["train", "--out", "run"], ["nothing to train on", "--source and --target"]),
+        (["train", "--out", "run", "--resume"], ["nothing to train on", "--source and --target"]),
+        (["train", "recipe.toml", "--source", "a", "--out", "run"], ["a recipe or --source and --target, not both"]),
+        (["train", "absent.toml", "--out", "run"], ["there is no recipe absent.toml", "--help"]),
+        (["train", "--out"], ["--out", "--help"]),
+        (["translate"], ["Missing argument 'RUN'", "--help"]),
+        (["translate", "run", "--beam", "wide"], ["'--beam'", "integer", "--help"]),
+        (["translate", "run", "--nbest", "3"], ["--nbest 3 needs --json"]),
+        (["translate", "absent"], ["absent is not a run", "config.json", "--out of a `regard train`"]),
+        (["info", "absent"], ["absent is not a run"]),
+        (["evaluate", "run", "--source", "x"], ["Missing option '--reference'", "--help"]),
+        (["bench"], ["Missing command", "--help"]),
+    ],
+    ids=" ".join,
+)
+def test_usage(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], parts: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call(*arguments).refusal(*parts)
+    assert os.listdir(tmp_path) == []
+
+
+# --- settings, which are checked before corpora are read
+
+
+@pytest.mark.parametrize(
+    ("setting", "parts"),
+    [
+        ("model.widht=64", ["unknown key model.widht", "did you mean model.width?"]),
+        ("trian.max_steps=3", ["unknown key trian", "did you mean train?"]),
+        ("train.max_stepps=3", ["unknown key train.max_stepps", "did you mean train.max_steps?"]),
+        ("model.width=wide", ["model.width='wide'", "a whole number"]),
+        ("model.width=64.5", ["model.width=64.5", "a whole number"]),
+        ("train.ema=true", ["train.ema=True", "a number"]),
+        ("train=3", ["train=3", "a table"]),
+        ("model.width=65", ["model.width=65", "not divisible by model.heads=8", "model.key_width"]),
+        ("model.heads=0", ["model.heads=0", "at least 1"]),
+        ("model.architecture=rnn", ["model.architecture='rnn'", "transformer"]),
+        ("preset=huge", ["preset='huge'", "tiny"]),
+        ("seed=-1", ["seed=-1", "at least 0"]),
+        ("tokenizer.kind=sentencepiece", ["tokenizer.kind=sentencepiece", "bpe"]),
+        ("tokenizer.dropout=1.5", ["tokenizer.dropout=1.5", "probability"]),
+        ("train.optimizer=sgd", ["train.optimizer='sgd'", "adam"]),
+        ("train.max_steps=0", ["train.max_steps=0", "at least 1"]),
+        ("train.label_smoothing=1", ["train.label_smoothing=1", "below 1"]),
+        ("decode.beam=0", ["decode.beam=0", "1 (greedy)"]),
+        ("data.filters.max_length=-3", ["data.filters.max_length=-3", "0 switches the filter off"]),
+        ("train.max_steps", ["--set 'train.max_steps'", "key=value", "--set train.max_steps=1000"]),
+        ("=3", ["--set '=3'", "key=value"]),
+    ],
+)
+def test_a_setting_is_refused_before_a_corpus_is_looked_for(
+    call: Call, tmp_path: Path, setting: str, parts: list[str]
+) -> None:
+    order = ["train", "--source", tmp_path / "absent.xx", "--target", tmp_path / "absent.yy", "--out", tmp_path / "run"]
+    call(*order, "--set", setting).refusal(*parts)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("recipe", "parts"),
+    [
+        (b"seed = = 3", ["is not TOML", "line 1"]),
+        (b"seed = 3\n[data\n", ["is not TOML", "line 2"]),
+        (b"seed = 3 # caf\xe9", ["cannot be read", "utf-8"]),
+        (b"[modle]\nwidth = 8", ["unknown key modle", "did you mean model?"]),
+        (b"seed = '3'\n[data]\ntrain = [{ source = 'absent' }]", ["seed='3'", "a whole number"]),
+        (b"seed = 3", ["nothing to train on", "data.train"]),
+        (b"[data]\ntrain = [{ target = 'absent' }]", ["needs a source"]),
+        (b"[data]\ntrain = 'absent'", ["data.train='absent'", "a list"]),
+        (b"[data]\ntrain = [{ source = 'absent', wieght = 2 }]", ["unknown key", "weight?"]),
+        (b"[data]\ntrain = [{ source = 'absent.tsv' }]", ["absent.tsv is not there", "--data", "$REGARD_DATA"]),
+    ],
+    ids=lambda value: value.decode("latin-1") if isinstance(value, bytes) else "",
+)
+def test_a_recipe(call: Call, tmp_path: Path, recipe: bytes, parts: list[str]) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_bytes(recipe)
+    line = call("train", path, "--data", tmp_path, "--out", tmp_path / "run").refusal(*parts)
+    assert ("recipe.toml" in line) == ("cannot be read" in line or "TOML" in line)
+    assert os.listdir(tmp_path) == ["recipe.toml"]
+
+
+# --- corpora
+
+PAIRS = sentence_pairs(1, 12)
+
+
+def source_lines(lines: dict[int, bytes]) -> bytes:
+    """The sources of PAIRS, some lines of them (from 1) replaced."""
+    return b"".join(lines.get(number, text.encode()) + b"\n" for number, (text, _) in enumerate(PAIRS, start=1))
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "parts"),
+    [
+        (
+            source_lines({}) + b"one more\n",
+            [],
+            ["train.yy ends after 12 lines", "train.xx:13 has text", "corpus check"],
+        ),
+        (b"only\n", [], ["train.xx ends after 1 line,", "train.yy:2", "corpus check"]),
+        (source_lines({5: b"caf\xe9 bado"}), [], ["train.xx:5, byte 4", "0xE9 is not valid UTF-8", "iconv"]),
+        (source_lines({7: b"ba\0do"}), [], ["train.xx:7, byte 3", "NUL", "tr -d"]),
+        (b"", [], ["train.xx ends after 0 lines", "train.yy:1"]),
+        (source_lines(dict.fromkeys(range(1, 13), b"")), [], ["train.xx", "no pair is left", "12 with an empty side"]),
+        (
+            source_lines({}),
+            ["data.filters.max_length=2"],
+            ["train.xx", "no pair is left", "longer than 2 tokens", "data.filters"],
+        ),
+        (b"\x1f\x8b cut", [], ["train.xx", "gzip"]),
+    ],
+    ids=["longer", "shorter", "latin-1", "NUL", "empty", "empty sides", "all dropped", "gzip"],
+)
+def test_a_corpus(call: Call, tmp_path: Path, source: bytes, settings: list[str], parts: list[str]) -> None:
+    """And once it is mended, the same command trains."""
+    corpus = write_corpus(tmp_path, PAIRS)
+    corpus.source.write_bytes(source)
+    order = ["train", *corpus.options, "--out", tmp_path / "run", *chosen(TINY)]
+    call(*order, *(part for setting in settings for part in ("--set", setting))).refusal(*parts)
+    assert corpus.source.read_bytes() == source
+    assert not (tmp_path / "run" / "config.json").exists()
+    corpus.source.write_bytes(source_lines({}))
+    if source == b"only\n":  # once is enough
+        call(*order).done()
+
+
+def test_both_sides_empty(call: Call, tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "train.xx", tmp_path / "train.yy")
+    corpus.source.touch()
+    corpus.target.touch()
+    call("train", *corpus.options, "--out", tmp_path / "run", *chosen(TINY)).refusal("train.xx", "no pair is left")
+
+
+def test_a_tsv_with_three_columns(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("a\tb\na\tb\tc\n")
+    order = ["train", "--source", tmp_path / "train.tsv", "--out", tmp_path / "run", *chosen(TINY)]
+    call(*order).refusal("train.tsv:2 has 3 columns", "cut -f")
+
+
+def test_a_file_that_is_not_there(call: Call, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    corpus.target.unlink()
+    order = ["train", *corpus.options, "--out", tmp_path / "run", *chosen(TINY)]
+    call(*order).refusal(f"{corpus.target} is not there")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_reference_of_another_length(call: Call, tiny_run: Path, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    corpus.target.write_text("one\ntwo\n")
+    order = ["evaluate", tiny_run, "--source", corpus.source, "--reference", corpus.target]
+    call(*order).refusal(f"{corpus.target} has 2 lines", f"{corpus.source} 12", "one line each")
+
+
+# --- runs
+
+
+def test_a_directory_that_is_not_empty(call: Call, run: Path, small_corpus: Corpus) -> None:
+    before = contents(run)
+    order = ["train", *small_corpus.options, "--out", run, *chosen(TINY)]
+    call(*order).refusal(f"{run} is not empty", "--resume", "another --out")
+    assert contents(run) == before
+
+
+def test_a_directory_of_something_else(call: Call, tmp_path: Path, small_corpus: Corpus) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    order = ["train", *small_corpus.options, "--out", tmp_path, *chosen(TINY)]
+    call(*order, "--resume").refusal("thesis.tex", "another --out")
+    (tmp_path / "other" / "store").mkdir(parents=True)
+    (tmp_path / "other" / "store" / "wheat.txt").write_text("x")
+    call(*order[:-1], "--out", tmp_path / "other").refusal("is not empty")
+    assert contents(tmp_path) == {"thesis.tex": b"x", "other/store/wheat.txt": b"x"}
+
+
+def test_changed_settings_are_refused_by_name(call: Call, run: Path, small_corpus: Corpus) -> None:
+    """Before anything is touched: also the store, which another tokenizer would have made anew."""
+    before = contents(run)
+    order = ["train", *small_corpus.options, "--out", run, *chosen(TINY), "--resume"]
+    call(*order, "--set", "train.max_steps=9", "--set", "tokenizer.kind=byte").refusal(
+        "train.max_steps: 4 → 9", 'tokenizer.kind: "word" → "byte"', "another --out"
+    )
+    call("train", "--out", run, "--resume", "--set", "model.width=16").refusal("model.width: 8 → 16")
+    assert contents(run) == before
+
+
+def test_a_changed_corpus_is_refused_by_name(call: Call, tmp_path: Path) -> None:
+    corpus, run = write_corpus(tmp_path / "data", sentence_pairs(2, 30)), tmp_path / "run"
+    call("train", *corpus.options, "--out", run, *chosen(TINY)).done()
+    before, text = contents(run), corpus.target.read_bytes()
+    corpus.target.write_bytes(text.replace(b"BABA", b"BABU") + b"more\n")  # it would not even be a corpus
+    call("train", "--out", run, "--resume").refusal("train.yy", "another --out")
+    assert contents(run) == before
+    corpus.target.write_bytes(text)
+    call("train", "--out", run, "--resume").done()
+
+
+def test_two_processes_in_one_run(call: Call, run: Path) -> None:
+    before = contents(run)
+    with RunDirectory.open(run).lock():
+        call("train", "--out", run, "--resume").refusal(f"{run} is in use by process {os.getpid()}", "Wait")
+        assert contents(run) == before
+        assert call("translate", run, given="bado\n").done().out.count("\n") == 1  # reading is free
+
+
+# --- checkpoints
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def make_newer(path: Path) -> None:
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+
+
+DAMAGE = [
+    (cut, "weights.safetensors", ["bytes, its manifest says"]),
+    (flip, "weights.safetensors", ["is damaged", "SHA-256"]),
+    (make_newer, "manifest.json", ["has format 99", "reads 1", "the version of regard that wrote it"]),
+    (Path.unlink, "weights.safetensors", ["is missing"]),
+]
+
+
+@pytest.mark.parametrize(("damage", "name", "parts"), DAMAGE)
+def test_damaged_weights_do_not_translate(
+    call: Call, run: Path, damage: Callable[[Path], None], name: str, parts: list[str]
+) -> None:
+    damage(run / "final" / name)
+    call("translate", run, given="bado\n").refusal(str(run / "final"), *parts)
+    assert call("translate", run, "--checkpoint", "4", given="bado\n").done().out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "name", "parts"),
+    [*DAMAGE, (flip, "optimizer.safetensors", ["SHA-256"]), (cut, "state.json", ["bytes, its manifest says"])],
+)
+def test_a_damaged_checkpoint_is_not_taken_up(
+    call: Call, run: Path, tiny_run: Path, damage: Callable[[Path], None], name: str, parts: list[str]
+) -> None:
+    """What the line advises helps: without the damaged one, the run goes on from the one before."""
+    damage(run / "checkpoints" / "4" / name)
+    shutil.rmtree(run / "final")
+    before = contents(run)
+    line = call("train", "--out", run, "--resume").refusal(str(run / "checkpoints" / "4"), *parts)
+    assert contents(run) == before
+    if "format" not in line:
+        assert f"remove {run / 'checkpoints' / '4'}" in line
+    shutil.rmtree(run / "checkpoints" / "4")
+    assert "going on from step 2" in call("train", "--out", run, "--resume").done().err
+    assert weights(run) == weights(tiny_run)
+
+
+@pytest.mark.parametrize(
+    ("damage", "parts"), [(cut, ["cut or changed"]), (make_newer, ["has format 99"]), (Path.unlink, ["cannot be read"])]
+)
+def test_a_damaged_tokenizer(call: Call, run: Path, damage: Callable[[Path], None], parts: list[str]) -> None:
+    damage(run / "tokenizer.json")
+    for order in (["translate", run], ["info", run], ["train", "--out", run, "--resume"]):
+        call(*order).refusal(str(run / "tokenizer.json"), *parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('{"format": 99}', ["has format 99", "the version of regard that wrote it"]),
+        ('{"format": 1}', []),
+        ('{"form', ["is not valid JSON", "Copy the run again"]),
+    ],
+)
+def test_a_damaged_config(call: Call, run: Path, text: str, parts: list[str]) -> None:
+    (run / "config.json").write_text(text)
+    for order in (["translate", run], ["info", run], ["train", "--out", run, "--resume"]):
+        call(*order).refusal(str(run / "config.json"), *parts)
+
+
+def test_a_tokenizer_of_another_run_is_not_gone_on_with(call: Call, run: Path) -> None:
+    """Its ids would mean other words to the weights."""
+    path = run / "tokenizer.json"
+    path.write_text(path.read_text().replace('"baba"', '"BaBa"'))
+    before = contents(run)
+    call("train", "--out", run, "--resume").refusal(str(path), "another --out")
+    assert contents(run) == before
+
+
+def test_a_config_that_claims_a_giant(call: Call, run: Path) -> None:
+    config = json.loads((run / "config.json").read_text())
+    config["config"]["model"] |= {"width": 1 << 20, "heads": 8}
+    (run / "config.json").write_text(json.dumps(config))
+    call("translate", run, given="bado\n").refusal("GiB of memory", "GiB are free")
+
+
+def test_a_checkpoint_that_is_not_there(call: Call, tiny_run: Path) -> None:
+    call("translate", tiny_run, "--checkpoint", "3").refusal(str(tiny_run / "checkpoints" / "3"), "not a finished")
+
+
+def test_a_request_with_absurd_limits(call: Call, tiny_run: Path) -> None:
+    for options, parts in (
+        (["--beam", "0"], ["beam=0", "1 (greedy)"]),
+        (["--beam", "100000"], ["beam=100000", "1024"]),
+        (["--beam", "2", "--nbest", "3", "--json"], ["nbest=3", "beam=2"]),
+        (["--length-penalty", "-1"], ["length_penalty=-1", "0 (none)"]),
+        (["--max-extra", "-1"], ["max_extra=-1"]),
+        (["--tag", "news"], ["'news'", "without tags"]),
+    ):
+        call("translate", tiny_run, *options, given="bado\n").refusal(*parts)
+
+
+def test_text_to_translate_may_be_anything(call: Call, tiny_run: Path) -> None:
+    """A stranger's text is no reason to stop: it is noted, and the lines stay lines."""
+    outcome = call("translate", tiny_run, given=b"bado\ncaf\xe9 \0\n\xff").done()
+    assert outcome.out.count("\n") == 3
+    assert "line 2, byte 4: not valid UTF-8" in outcome.err
+    assert "line 3, byte 1" in outcome.err
+
+
+# --- memory, disk, numbers, signals
+
+
+def test_a_run_that_cannot_fit_is_refused_with_the_estimate(call: Call, tmp_path: Path, small_corpus: Corpus) -> None:
+    order = ["train", *small_corpus.options, "--out", tmp_path / "run", *chosen(TINY)]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    line = call(*order, "--set", f"model.width={1 << 18}").refusal("GiB are free", "train.batch_tokens", "preset")
+    needed, free = (float(part.split(" GiB")[0].split()[-1]) for part in (line, line.split("memory")[1]))
+    assert needed > 1000 > free
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10  # KiB; one matrix would be 256 GiB
+    call(*order).done()  # nothing stands in the way of a smaller one
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A disk of a given size, in place of the one before."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    def mount(size: str) -> Path:
+        again = "remount," if os.path.ismount(disk) else ""
+        command = ["mount", "-t", "tmpfs", "-o", f"{again}size={size}", "tmpfs", str(disk)]
+        if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("a small tmpfs can be mounted by root only")
+        return disk
+
+    yield mount
+    if os.path.ismount(disk):
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_fills_costs_nothing_that_was_saved(
+    call: Call, small_disk: Callable[[str], Path], tmp_path: Path, small_corpus: Corpus
+) -> None:
+    """With room again, the run goes on and ends in the bits of one that never lacked any."""
+    settings = TINY | {"train.max_steps": 24, "train.checkpoint_every": 1, "train.keep": 24, "train.validate_every": 24}
+    order = ["train", *small_corpus.options, *chosen(settings), "--out"]
+    run = small_disk("600k") / "run"
+    call(*order, run).refusal(str(run), "disk is full", "Free some space", "--resume")
+    saved = checkpoints(run)
+    assert 3 < len(saved) < 24
+    assert saved == list(range(1, len(saved) + 1))
+    for step in saved:
+        load_checkpoint(run / "checkpoints" / str(step))
+    assert not [path for path in run.rglob("*") if path.name.startswith(".tmp-")]
+    call("train", "--out", run, "--resume").refusal("disk is full")
+    assert checkpoints(run)[: len(saved)] == saved
+    small_disk("30m")
+    assert "going on from step" in call("train", "--out", run, "--resume").done().err
+    call(*order, tmp_path / "whole").done()
+    assert weights(run) == weights(tmp_path / "whole")
+    assert metrics(run) == metrics(tmp_path / "whole")
+
+
+def test_a_disk_that_has_no_room_for_the_corpus(
+    call: Call, small_disk: Callable[[str], Path], small_corpus: Corpus
+) -> None:
+    order = ["train", *small_corpus.options, *chosen(TINY), "--out"]
+    disk = small_disk("20k")
+    call(*order, disk / "run").refusal(str(disk / "run"), "disk is full", "Free some space")
+    small_disk("10m")
+    call(*order, disk / "run").done()
+
+
+def test_gradients_that_are_not_finite_from_the_start(call: Call, tmp_path: Path, small_corpus: Corpus) -> None:
+    settings = TINY | {"train.peak_rate": "1e30", "train.max_skipped": 3, "train.max_steps": 50, "train.clip": 0.0}
+    run = tmp_path / "run"
+    outcome = call("train", *small_corpus.options, "--out", run, *chosen(settings | {"train.checkpoint_every": 40}))
+    outcome.refusal("not finite 3 times in a row", "no checkpoint", "train.peak_rate", "train.clip=1.0", "--out")
+    records = metrics(run)
+    assert records[-1]["skipped"] == 3
+    assert [record["step"] for record in records] == list(range(1, len(records) + 1))
+    assert "3 steps skipped" in call("info", run).done().out
+
+
+def test_the_last_good_checkpoint_outlives_gradients_that_are_not_finite(
+    call: Call, tmp_path: Path, small_corpus: Corpus
+) -> None:
+    """Weights go bad in the middle: steps are skipped and counted, and nothing pushes out what was good."""
+    settings = {"train.max_steps": 40, "train.max_skipped": 7, "train.keep": 1, "train.validate_bleu": "true"}
+    run = tmp_path / "run"
+    order = ["train", *small_corpus.options, "--out", run, *chosen(TINY | settings)]
+    call(*order, "--set", "train.max_minutes=1e-6").done()  # one step
+    shutil.rmtree(run / "final")
+    good = load_checkpoint(run / "checkpoints" / "1")
+    bad = {name: torch.full_like(tensor, torch.nan) for name, tensor in good.weights.items()}
+    save_checkpoint(run / "checkpoints", Checkpoint(2, bad, good.optimizer, good.state | {"step": 2, "saved": [1, 2]}))
+    before = contents(run / "checkpoints")
+    outcome = call("train", "--out", run, "--resume", "--set", "train.max_minutes=0")
+    outcome.refusal("step 9", "not finite 7 times in a row", str(run / "checkpoints"), "train.peak_rate")
+    assert contents(run / "checkpoints") == before
+    load_weights(run / "checkpoints" / "1")
+    assert call("translate", run, "--checkpoint", "1", given="bado\n").done().out.count("\n") == 1
+    assert [record["skipped"] for record in metrics(run)][-7:] == [1, 2, 3, 4, 5, 6, 7]
+    call("info", run).done()
+
+
+def test_a_signal_outside_of_training(
+    call: Call, small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        monkeypatch.setattr("regard.train.session.start", lambda *_, number=number: os.kill(os.getpid(), number))
+        outcome = call("train", *small_corpus.options, "--out", tmp_path / "run")
+        assert outcome == Outcome(130, "", "regard: interrupted\n")
+
+
+def test_a_signal_while_the_corpus_is_read(tmp_path: Path) -> None:
+    """Ctrl-C reaches every process of the terminal's group: one of them answers."""
+    words = [f"{number:x}" for number in range(15_000)]
+    pairs = [(" ".join(words[start : start + 60]), "x y") for start in range(0, len(words), 60)] * 4
+    corpus = write_corpus(tmp_path, pairs)
+    settings = TINY | {"tokenizer.kind": "bpe", "tokenizer.size": 8000}
+    command = [sys.executable, "-m", "regard", "train", *corpus.options, "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(
+        [*command, *chosen(settings)], stderr=subprocess.PIPE, env=environment(), start_new_session=True, text=True
+    )
+    while not (tmp_path / "run" / "store" / "valid.source").exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "regard: interrupted\n"
+    assert process.returncode == 130
+    assert not (tmp_path / "run" / "config.json").exists()
