@@ -199,6 +199,19 @@ def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="As JSON
     print(json.dumps(about, indent=1, sort_keys=True) if as_json else run_summary(about))
 
 
+@app.command()
+def describe(
+    what: Annotated[str, typer.Argument(help="A run's directory, or the name of a preset.", metavar="RUN|PRESET")],
+    vocabulary: Annotated[int, typer.Option(help="Entries of a preset's shared vocabulary.")] = 37_000,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Every parameter with its shape and count, and what the model costs."""
+    from regard.describe import describe as describe_model
+
+    description = describe_model(what, vocabulary)
+    print(json.dumps(description.to_json()) if as_json else description.summary())
+
+
 @bench.command("train")
 def bench_train(
     data: Annotated[Path | None, typer.Option(help="Where multi30k_bpe lies: $REGARD_DATA, else ./data.")] = None,

@@ -1,0 +1,48 @@
+"""`regard describe` counts what the model really has."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.describe import describe, multiplications
+from regard.errors import ConfigError
+from regard.models import Transformer, TransformerConfig
+from regard.models.presets import PRESETS
+
+
+@pytest.mark.parametrize("name", ["tiny", "small", "base-key-16", "base-learned-positions"])
+def test_the_rows_are_the_models_parameters(name: str):
+    description = describe(name, vocabulary=1009)
+    with torch.device("meta"):
+        model = Transformer(description.config.model, 1009, 1009)
+    assert description.total == sum(parameter.numel() for parameter in model.parameters())
+    assert {row[0]: row[1] for row in description.parameters} == {
+        key: tuple(value.shape) for key, value in model.named_parameters()
+    }
+
+
+def test_the_papers_base_and_its_published_figures():
+    description = describe("base")
+    assert description.total == 63_082_496
+    text = description.summary()
+    assert "63,082,496" in text
+    assert "27.3" in text
+    assert PRESETS["base-heads-1"].published == "dev perplexity 5.29, BLEU 24.9"
+
+
+def test_multiplications_are_those_of_the_matrices():
+    """One multiplication a weight of every matrix that a token passes; the source also feeds the decoder's keys."""
+    config = TransformerConfig(width=12, heads=2, feedforward=7, encoder_layers=3, decoder_layers=5, share="none")
+    model = Transformer(config, 31, 37)
+    encoder = sum(p.numel() for n, p in model.named_parameters() if n.startswith("encoder.") and p.dim() == 2)
+    decoder = sum(p.numel() for n, p in model.named_parameters() if n.startswith("decoder.") and p.dim() == 2)
+    source, target = multiplications(config, 37)
+    across = 5 * 2 * 12 * 12  # keys and values of the source, in five decoder layers
+    assert source == encoder + across
+    assert target == decoder - across + 37 * 12
+
+
+def test_what_is_neither_run_nor_preset_is_refused():
+    with pytest.raises(ConfigError, match="huge is neither a run nor a preset; the presets are base, big"):
+        describe("huge")
