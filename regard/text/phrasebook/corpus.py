@@ -1,0 +1,144 @@
+"""The phrasebook: sentences drawn from the families, distinct on both sides, and split."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+
+from regard.errors import ConfigError
+from regard.files import make_directory, write_atomically
+from regard.text.phrasebook.actions import (
+    command,
+    giving,
+    intransitive,
+    liking,
+    motion,
+    speaking,
+    timetable,
+    transitive,
+)
+from regard.text.phrasebook.compounds import condition, reason, relative_object, relative_subject, report, wh_question
+from regard.text.phrasebook.coreference import (
+    ANIMAL_TIRED,
+    ANIMAL_WIDE,
+    about_animal,
+    about_thing,
+    any_frame,
+    coreference,
+)
+from regard.text.phrasebook.descriptions import (
+    belonging,
+    comparison,
+    description,
+    existence,
+    location,
+    numbers,
+    possession,
+    presenting,
+    profession,
+)
+from regard.text.phrasebook.phrases import Pair
+
+FAMILIES: dict[Callable[[Random], Pair], int] = {
+    coreference: 160,
+    transitive: 260,
+    intransitive: 50,
+    motion: 40,
+    existence: 40,
+    location: 35,
+    description: 60,
+    comparison: 35,
+    possession: 35,
+    profession: 15,
+    relative_subject: 35,
+    relative_object: 50,
+    liking: 35,
+    speaking: 20,
+    numbers: 40,
+    timetable: 12,
+    command: 30,
+    report: 35,
+    condition: 15,
+    belonging: 35,
+    giving: 45,
+    reason: 25,
+    wh_question: 45,
+    presenting: 20,
+}
+"""How often each family speaks."""
+
+TRAIN_SIZE, VALID_SIZE, TEST_SIZE, COREFERENCE_SIZE = 70_000, 500, 1_000, 400
+MAX_WORDS = 14
+"""Of an English sentence."""
+MAX_SIZE = 200_000
+"""Beyond, small families are used up and the corpus would lose its balance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phrasebook:
+    """No sentence, of either language, stands twice anywhere in it."""
+
+    train: list[Pair]
+    valid: list[Pair]
+    test: list[Pair]
+    coreference: list[Pair]
+    """Held out as well: twins that differ in one adjective, and so in what *it* is."""
+
+
+class _Drawn:
+    """The pairs drawn so far, each new on both sides and not too long."""
+
+    def __init__(self) -> None:
+        self.translation = dict([ANIMAL_TIRED, ANIMAL_WIDE])
+        self.french = set(self.translation.values())
+
+    def add(self, pair: Pair) -> bool:
+        source, target = pair
+        if len(source.split()) > MAX_WORDS:
+            return False
+        assert self.translation.get(source, target) == target, f"two translations of {source!r}"
+        if source in self.translation or target in self.french:
+            return False
+        self.translation[source] = target
+        self.french.add(target)
+        return True
+
+
+def make_phrasebook(seed: int = 1, size: int = TRAIN_SIZE) -> Phrasebook:
+    """`size` training pairs and the held-out ones; the same seed, the same book. ANIMAL_TIRED and ANIMAL_WIDE are in
+    none of its parts."""
+    if not 1 <= size <= MAX_SIZE:
+        raise ConfigError(f"a phrasebook of {size} pairs cannot be made; choose a size from 1 to {MAX_SIZE}")
+    rng, drawn = Random(seed), _Drawn()
+    coreference = _twins(rng, drawn)
+    families, weights = list(FAMILIES), list(accumulate(FAMILIES.values()))
+    pairs: list[Pair] = []
+    while len(pairs) < size + VALID_SIZE + TEST_SIZE:
+        pair = rng.choices(families, cum_weights=weights)[0](rng)
+        if drawn.add(pair):
+            pairs.append(pair)
+    cut = VALID_SIZE + TEST_SIZE
+    return Phrasebook(pairs[cut:], pairs[:VALID_SIZE], pairs[VALID_SIZE:cut], coreference)
+
+
+def _twins(rng: Random, drawn: _Drawn) -> list[Pair]:
+    pairs: list[Pair] = []
+    while len(pairs) < COREFERENCE_SIZE:
+        frame = any_frame(rng)
+        animal, thing = about_animal(rng, frame), about_thing(rng, frame)
+        if drawn.add(animal) and drawn.add(thing):
+            pairs += animal, thing
+    return pairs
+
+
+def write_phrasebook(folder: Path, seed: int = 1, size: int = TRAIN_SIZE) -> Phrasebook:
+    """Writes train, valid, test and coreference, each as .en and .fr, one sentence a line; returns the book."""
+    book = make_phrasebook(seed, size)
+    make_directory(folder)
+    for part in ("train", "valid", "test", "coreference"):
+        pairs: list[Pair] = getattr(book, part)
+        for language, side in (("en", 0), ("fr", 1)):
+            text = "".join(f"{pair[side]}\n" for pair in pairs)
+            write_atomically(folder / f"{part}.{language}", text.encode("utf-8"))
+    return book
