@@ -11,7 +11,7 @@ require_python = $(1) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test verify lint format wheel wheel-check clean
+.PHONY: help setup demo test verify lint format wheel wheel-check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -31,6 +31,9 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "setup: installing regard and its dependencies in $(VENV) (the first time takes minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,tensorboard]'
 	@touch $@
+
+demo: setup ## train on the built-in corpus, translate, show (a few minutes)
+	$(BIN)/regard demo --out runs/demo
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -q --durations=10

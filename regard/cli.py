@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
+from regard.cli_corpus import corpus
 from regard.errors import CheckpointError, ConfigError, RegardError
 from regard.train.signals import Interrupted
 
@@ -29,6 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 bench = typer.Typer(help="Speed on this machine, beside its peers in the same run.")
+app.add_typer(corpus, name="corpus")
 app.add_typer(bench, name="bench")
 
 Run = Annotated[Path, typer.Argument(help="The directory of a run.", metavar="RUN")]
@@ -197,6 +199,18 @@ def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="As JSON
 
     about = describe_run(run)
     print(json.dumps(about, indent=1, sort_keys=True) if as_json else run_summary(about))
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The run's directory.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Of the corpus and of training.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Train on the built-in English–French corpus, translate, show: a few minutes."""
+    from regard.demo import demo as run_demo
+
+    run_demo(out, seed, console(quiet))
 
 
 @app.command()

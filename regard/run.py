@@ -50,9 +50,10 @@ FINAL = "final"
 RESULTS = "results.json"
 STORE = "store"
 TENSORBOARD = "tensorboard"
+PHRASEBOOK = "phrasebook"
 LOCK = ".lock"
 
-OWN_NAMES = frozenset({CONFIG, TOKENIZER, METRICS, CHECKPOINTS, FINAL, RESULTS, STORE, TENSORBOARD, LOCK})
+OWN_NAMES = frozenset({CONFIG, TOKENIZER, METRICS, CHECKPOINTS, FINAL, RESULTS, STORE, TENSORBOARD, PHRASEBOOK, LOCK})
 """What regard itself puts into a run, besides temporaries."""
 
 

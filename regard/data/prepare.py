@@ -56,9 +56,6 @@ class CorpusConfig:
         if not 0.0 < self.weight <= 1000.0:
             raise ConfigError(f"data.train.weight={self.weight} must be above 0 and at most 1000")
 
-    def files(self, base: Path) -> CorpusFiles:
-        return CorpusFiles(base / self.source, base / self.target if self.target else None)
-
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
@@ -79,6 +76,11 @@ class DataConfig:
         for corpus in (*self.valid, *self.test):
             if corpus.tag and corpus.tag not in self.tags:
                 raise ConfigError(f"the tag {corpus.tag!r} of {corpus.source} is not that of any corpus in data.train")
+
+    def files_of(self, corpus: CorpusConfig, base: Path) -> CorpusFiles:
+        """Where the corpus is, and which of its languages are wanted, if it has more than two."""
+        target = base / corpus.target if corpus.target else None
+        return CorpusFiles(base / corpus.source, target, self.source_language, self.target_language)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -164,7 +166,8 @@ def store_key(task: Task, hashes: dict[str, str]) -> str:
     """Equal keys, equal stores. Weights are not in it: they shape the batches, not the tokens."""
     corpora = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.train]
     valid = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.valid]
-    settings = [FORMAT, corpora, valid, hashes, asdict(task.data.filters), asdict(task.tokenizer), task.given_tokenizer]
+    files = [corpora, valid, hashes, task.data.source_language, task.data.target_language]
+    settings = [FORMAT, files, asdict(task.data.filters), asdict(task.tokenizer), task.given_tokenizer]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
@@ -221,7 +224,7 @@ class Preparation:
     def pairs(self) -> Iterator[tuple[int, str, str]]:
         """Every training pair with the number of its corpus."""
         for number, corpus in enumerate(self.task.data.train):
-            for source, target in read_pairs(corpus.files(self.task.base)):
+            for source, target in read_pairs(self.task.data.files_of(corpus, self.task.base)):
                 yield number, source, target
 
     def scan(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
@@ -255,7 +258,11 @@ class Preparation:
         """The validation pairs as text, each once; pairs with an empty side are left out."""
         data = self.task.data
         if data.valid:
-            pairs = ((*pair, corpus.tag) for corpus in data.valid for pair in read_pairs(corpus.files(self.task.base)))
+            pairs = (
+                (*pair, corpus.tag)
+                for corpus in data.valid
+                for pair in read_pairs(data.files_of(corpus, self.task.base))
+            )
         else:
             pairs = dict.fromkeys(
                 (source, target, data.train[number].tag) for number, source, target in compress(self.pairs(), held_out)

@@ -200,8 +200,7 @@ class Loop:
     def _note_quality(self, validation: Validation) -> None:
         measure = validation.loss
         if self.config.stop_on == "bleu":
-            assert validation.bleu is not None
-            measure = -validation.bleu
+            measure = math.nan if validation.bleu is None else -validation.bleu
         before = self.progress
         better = math.isfinite(measure) and (before.best is None or measure < before.best)
         self.progress = replace(

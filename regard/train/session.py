@@ -302,7 +302,7 @@ class Session:
         pairs = [
             (*pair, corpus.tag)
             for corpus in self.config.data.test
-            for pair in read_pairs(corpus.files(self.order.base))
+            for pair in read_pairs(self.config.data.files_of(corpus, self.order.base))
         ]
         return Pairs(*zip(*pairs, strict=True)) if pairs else Pairs((), ())
 

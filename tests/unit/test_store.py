@@ -247,8 +247,8 @@ def test_what_decides_the_tokens_decides_the_key_and_nothing_else_does(base_task
 
     data, same = base_task.data, key(base_task)
     assert key(with_train(base_task, weight=3.0)) == same
-    assert key(replace(base_task, data=replace(data, source_language="en"))) == same
     others = [
+        replace(base_task, data=replace(data, source_language="en")),  # a file may hold more than two languages
         with_train(base_task, tag="news"),
         with_train(base_task, source="train.de", target="train.en"),
         replace(base_task, data=replace(data, filters=FilterConfig(max_length=50))),

@@ -1,7 +1,7 @@
 """Everyone's files of sentence pairs: which there are, how a file's format is known, and pairs in and out.
 
-A format is one module with `read` and `write`, and one line in FORMATS. A reader gives (line, source, target), streamed;
-the XML formats go through `xml.py`, which refuses entities.
+A format is one module with `read` and `write`, and one line in FORMATS. A reader gives (line, source, target) as it
+goes; the XML formats go through `xml.py`, which refuses entities.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator
 
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, Reading, read_lines
-from regard.text.formats.languages import is_tag, normal, pick_sides
+from regard.text.formats.languages import language_names, normal, pick_sides, primary
 from regard.text.formats.unit import Sink, Unit
 
 MAX_FIELD = 16 * 2**20
 """Characters of one field. A quote that is never closed stops here instead of filling the memory."""
 
 SOURCE_NAMES, TARGET_NAMES = ("source", "src"), ("target", "tgt", "trg")
-# Common in headers; with two-letter words ("no,si") as the first row of data, guessing would lose a pair.
-LANGUAGES = frozenset(
+# Not every two letters: "so,si" may be the first row of data.
+LANGUAGES = (
     "af ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko "
-    "la lb lo lt lv mk ml mn mr ms mt my nb ne nl nn pa pl ps pt ro ru si sk sl sq sr sv sw ta te th tl tr uk ur uz vi "
-    "xh yi zh zu".split()
+    "la lb lo lt lv mk ml mn mr ms mt my nb ne nl nn no pa pl ps pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur uz vi "
+    "xh yi zh zu"
 )
 
 
@@ -30,7 +30,7 @@ def read(files: CorpusFiles, reading: Reading) -> Iterator[Unit]:
     head = next(lines, None)
     if head is None:
         return
-    separator, columns = _header(head, str(files.source), reading)
+    separator, columns = _header(head, f"{files.source}:1", reading)
     rows = _rows(files, separator, (line for part in ([head], lines) for line in part))
     if columns is not None:
         next(rows)
@@ -44,13 +44,9 @@ def read(files: CorpusFiles, reading: Reading) -> Iterator[Unit]:
 
 
 def write(sink: Sink, pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> None:
-    for pair in (("source", "target"), *pairs) if isinstance(pairs, tuple) else _with_header(pairs):
-        sink.text(",".join(_quoted(side) for side in pair) + "\r\n")
-
-
-def _with_header(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    yield "source", "target"
-    yield from pairs
+    sink.text("source,target\r\n")
+    for source, target in pairs:
+        sink.text(f"{_quoted(source)},{_quoted(target)}\r\n")
 
 
 def _quoted(text: str) -> str:
@@ -66,11 +62,15 @@ def _header(line: str, place: str, reading: Reading) -> tuple[str, tuple[int, in
         target = next((at for at, name in enumerate(names) if name in TARGET_NAMES), None)
         if source is not None and target is not None:
             return separator, (source, target)
-        tags = [name for name in names if is_tag(name) and name.partition("-")[0] in LANGUAGES]
-        if len(tags) >= 2 and (len(tags) == len(names) or len(names) > 2):
-            at = pick_sides(reading, tags, f"{place}:1")
-            if at is not None:
-                return separator, (names.index(tags[at[0]]), names.index(tags[at[1]]))
+        tags = language_names((name for name in names if f" {primary(name)} " in f" {LANGUAGES} "), reading.languages)
+        if len(tags) >= 2:
+            at = pick_sides(reading, tags, place)
+            if at is None:
+                raise CorpusError(
+                    f"{place} names the languages {', '.join(tags)}, not {' and '.join(reading.languages)}. "
+                    f"Choose among them, or, if this is no header, put `source,target` above it."
+                )
+            return separator, (names.index(tags[at[0]]), names.index(tags[at[1]]))
     return ",", None
 
 

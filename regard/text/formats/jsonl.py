@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, Reading, read_lines
-from regard.text.formats.languages import is_tag, pick_sides
+from regard.text.formats.languages import language_names, pick_sides
 from regard.text.formats.unit import Sink, Unit
 
 REMEDY = 'A line is {"source": "…", "target": "…"} or {"translation": {"en": "…", "de": "…"}}.'
@@ -43,7 +43,7 @@ def _sides(value: dict[str, Any], place: str, reading: Reading) -> tuple[str, st
     if "source" in table and "target" in table:
         names = ("source", "target")
     else:
-        tags = [name for name in table if is_tag(name)]
+        tags = language_names((name for name, side in table.items() if isinstance(side, str)), reading.languages)
         at = pick_sides(reading, tags, place)
         if at is None:
             known = f" ({' and '.join(reading.languages)} are wanted)" if all(reading.languages) else ""

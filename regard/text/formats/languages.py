@@ -1,13 +1,16 @@
 """Which two of a file's languages are the two sides. Tags are compared without case; a region is a detail."""
 
 import re
+from collections.abc import Iterable
 
 from regard.errors import CorpusError
 from regard.text.corpus import Reading
 
 TAG = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
-NEVER_A_TAG = frozenset({"id", "key", "tag", "url", "src", "tgt", "trg", "num", "no", "idx", "ctx", "doc"})
-"""Column names of two or three letters that are no languages (here)."""
+OTHER_NAMES = frozenset({"key", "tag", "url", "src", "tgt", "trg", "num", "idx", "ctx", "doc", "set"})
+"""Names of two or three letters that columns have and languages have not."""
+DOUBTFUL_NAMES = frozenset({"id", "no"})
+"""Indonesian and Norwegian, or a number: languages only where there are not two others."""
 
 
 def normal(tag: str) -> str:
@@ -20,9 +23,11 @@ def primary(tag: str) -> str:
     return normal(tag).partition("-")[0]
 
 
-def is_tag(text: str) -> bool:
-    """Whether a column's name can be a language."""
-    return TAG.fullmatch(text.strip()) is not None and normal(text) not in NEVER_A_TAG
+def language_names(names: Iterable[str], wanted: tuple[str, str]) -> list[str]:
+    """Those names of columns or keys that are languages."""
+    tags = [name for name in names if TAG.fullmatch(name.strip()) and normal(name) not in OTHER_NAMES]
+    sure = [tag for tag in tags if normal(tag) not in DOUBTFUL_NAMES]
+    return sure if len(sure) >= 2 and not all(wanted) else tags
 
 
 def pick_sides(reading: Reading, present: list[str], place: str, first: str = "") -> tuple[int, int] | None:

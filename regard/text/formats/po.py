@@ -4,23 +4,22 @@ Plural form 0 belongs to msgid, the others to msgid_plural. Untranslated, fuzzy 
 counted. The encoding is the header's charset.
 """
 
-import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from regard.errors import CorpusError
 from regard.text.corpus import BYTE_ORDER_MARK, CorpusFiles, Reading, read_blocks
-from regard.text.formats.unit import Sink, Unit, without
+from regard.text.formats.unit import Sink, Unit
 
 KEYWORD = re.compile(r'(msgctxt|msgid|msgid_plural|msgstr(?:\[(\d{1,3})\])?)\s*"(.*)"\s*')
 QUOTED = re.compile(r'"(.*)"\s*')
 ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
 UNESCAPED_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*"')
-CHARSET = re.compile(r"charset=([\w.:-]+)")
+CHARSET = re.compile(rb'^"Content-Type:[^"\n]*charset=([\w.:-]+)', re.MULTILINE)
 SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}
 ESCAPES = {ord(character): "\\" + letter for letter, character in SIMPLE_ESCAPES.items()}
-NUL = re.compile("\0")
 
 
 @dataclass(slots=True)
@@ -56,8 +55,7 @@ def write(sink: Sink, pairs: Iterable[tuple[str, str]], languages: tuple[str, st
         f'"Content-Transfer-Encoding: 8bit\\n"\n"Language: {target_language}\\n"\n'
     )
     seen: dict[int, int] = {}  # by hash: a msgid may stand only once in a catalogue, unless its context differs
-    for pair in pairs:
-        source, target = (without(NUL, side, sink, "NULs left out") for side in pair)
+    for source, target in pairs:
         if not source or not target:
             sink.note("pairs with an empty side left out: PO has no room for them")
             sink.pairs -= 1
@@ -129,42 +127,40 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _decoded_lines(files: CorpusFiles) -> Iterator[tuple[int, str]]:
-    charset, told = "utf-8", False
-    for number, raw in enumerate(_raw_lines(files), start=1):
+    """Lines with their numbers; comments, whose encoding nobody checks, with U+FFFD where they are damaged."""
+    blocks = read_blocks(files.source)
+    first = next(blocks, b"").removeprefix(BYTE_ORDER_MARK)
+    charset = _charset(files, first)
+    for number, raw in enumerate(_raw_lines(chain([first], blocks)), start=1):
         line = raw.removesuffix(b"\r")
-        if line.startswith(b"#") or not told:  # names in a header may come before its charset
-            text = line.decode(charset, "replace" if line.startswith((b"#", b'"')) else "strict")
-            match = None if line.startswith(b"#") else CHARSET.search(text)
-            if match is not None:
-                charset, told = _known(files, number, match[1]), True
-        else:
-            text = _strictly(files, number, line, charset)
-        yield number, text
+        try:
+            yield number, line.decode(charset, "replace" if line.startswith(b"#") else "strict")
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"{files.source}:{number}, byte {error.start + 1}: 0x{line[error.start]:02X} is not valid {charset}, "
+                f"the file's charset. Convert the file (`msgconv -t UTF-8`), or mend its Content-Type."
+            ) from None
 
 
-def _strictly(files: CorpusFiles, number: int, line: bytes, charset: str) -> str:
-    try:
-        return line.decode(charset)
-    except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"{files.source}:{number}, byte {error.start + 1}: 0x{line[error.start]:02X} is not valid {charset}, "
-            f"the file's charset. Convert the file (`msgconv -t UTF-8`), or mend its Content-Type."
-        ) from None
-
-
-def _known(files: CorpusFiles, number: int, charset: str) -> str:
-    if charset == "CHARSET":  # a template that nobody has filled in
+def _charset(files: CorpusFiles, first: bytes) -> str:
+    match = CHARSET.search(first)
+    if match is None or match[1] == b"CHARSET":  # a template that nobody has filled in
         return "utf-8"
+    charset = match[1].decode("ascii").lower()
     try:
-        return codecs.lookup(charset).name
-    except LookupError:
-        raise _broken(files, number, f"an unknown charset '{charset}'") from None
+        works = "\n".encode(charset) == b"\n"
+    except (LookupError, UnicodeError):
+        works = False
+    if not works:
+        number = first.count(b"\n", 0, match.start()) + 1
+        raise _broken(files, number, f"the charset '{charset}' is not known, or not one of lines")
+    return charset
 
 
-def _raw_lines(files: CorpusFiles) -> Iterator[bytes]:
+def _raw_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
-    for index, block in enumerate(read_blocks(files.source)):
-        *lines, rest = (rest + (block.removeprefix(BYTE_ORDER_MARK) if index == 0 else block)).split(b"\n")
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
         yield from lines
     if rest:
         yield rest

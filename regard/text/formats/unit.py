@@ -12,7 +12,7 @@ Unit = tuple[int, str, str]
 
 FOLDED = "segments with line breaks, each made a space"
 LINE_BREAK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*")
-SURROGATE = re.compile("[\ud800-\udfff]")
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -39,7 +39,7 @@ def one_line(text: str, path: Path, line: int, notes: dict[str, int]) -> str:
     if "\n" in text or "\r" in text:
         notes[FOLDED] = notes.get(FOLDED, 0) + 1
         text = LINE_BREAK.sub(" ", text.strip(" \t\r\n"))
-    if "\0" in text or (not text.isascii() and SURROGATE.search(text)):
+    if UNWRITABLE.search(text):
         what = "NUL" if "\0" in text else "half of a surrogate pair"
         raise CorpusError(f"{path}:{line} holds an escaped {what}, which no text holds. Remove it from the file.")
     return text
@@ -64,6 +64,4 @@ def _writable(text: str, sink: Sink) -> str:
     if "\n" in text or "\r" in text:
         sink.note(FOLDED)
         text = LINE_BREAK.sub(" ", text.strip(" \t\r\n"))
-    if text.isascii():
-        return text
-    return without(SURROGATE, text, sink, "halves of surrogate pairs left out")
+    return without(UNWRITABLE, text, sink, "NULs and halves of surrogate pairs left out")

@@ -6,13 +6,20 @@ import os
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from regard.files import discard, sync_directory, temporary_beside, writing
 
 
-class Output(Protocol):
-    def write(self, data: bytes, /) -> int: ...
+class Output:
+    """A file whose trouble is told in one line; only ours: what the reader of the pairs raises passes unchanged."""
+
+    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
+        self.file = file
+        self.path = path
+
+    def write(self, data: bytes, /) -> int:
+        with writing(self.path):
+            return self.file.write(data)
 
 
 @contextmanager
@@ -39,25 +46,12 @@ def _writing(path: Path, temporary: Path) -> Generator[Output, None, None]:
     with writing(path):
         file = temporary.open("xb")
     with file:
-        guarded = _Guarded(file, path)
         if path.name.endswith(".gz"):
             # No name and no time in the header: equal pairs give equal bytes.
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-                yield _Guarded(packed, path)
+                yield Output(packed, path)
         else:
-            yield guarded
+            yield Output(file, path)
         with writing(path):
             file.flush()
             os.fsync(file.fileno())
-
-
-class _Guarded:
-    """A file whose trouble is told in one line; only ours: what the reader of the pairs raises passes unchanged."""
-
-    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
-        self.file = file
-        self.path = path
-
-    def write(self, data: bytes, /) -> int:
-        with writing(self.path):
-            return self.file.write(data)

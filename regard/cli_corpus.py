@@ -1,0 +1,94 @@
+"""`regard corpus`: look at sentence pairs before training, and bring them from one format into another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+corpus = typer.Typer(help="Check sentence pairs, and convert them between formats.")
+
+SourceLanguage = Annotated[str, typer.Option(help="For files of more than two languages, and for names, as en.")]
+TargetLanguage = Annotated[str, typer.Option(help="As de.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@corpus.command()
+def check(
+    source: Annotated[Path, typer.Argument(help="Source sentences, or a file of both sides.", metavar="SOURCE")],
+    target: Annotated[Path | None, typer.Argument(help="Target sentences, line by line.", metavar="TARGET")] = None,
+    against: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            help="Validation files, to find pairs that are in both; a file of both sides is named twice.",
+            metavar="VALID_SOURCE VALID_TARGET",
+        ),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a report to look at: one file, no address outside.")] = None,
+    fix: Annotated[
+        Path | None,
+        typer.Option(help="Write a cleaned copy: a file of a known format, or OUT.en and OUT.de.", metavar="OUT"),
+    ] = None,
+    from_format: Annotated[str, typer.Option("--from", help="The format, where the name does not tell it.")] = "",
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
+    examples: Annotated[int, typer.Option(help="Places shown for each kind of finding.", min=0)] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Find what is wrong with a corpus: file, line, character, remedy. Exit 1 if training would be harmed.
+
+    Line-aligned files (SOURCE TARGET), or one TSV, JSONL, CSV, TMX, PO or XLIFF file, each plain or gzip'd.
+    """
+    from regard.text.corpus import CorpusFiles
+    from regard.text.doctor import check as examine
+    from regard.text.doctor import write_html
+
+    files = CorpusFiles(source, target, source_language, target_language, from_format)
+    valid = None if against is None else CorpusFiles(against[0], None if against[0] == against[1] else against[1])
+    diagnosis = examine(files, valid)
+    if html is not None:
+        write_html(html, diagnosis)
+    fixed = None
+    if fix is not None:
+        from regard.text.doctor.fix import write_fixed
+
+        fixed = write_fixed(diagnosis, fix)
+    if as_json:
+        document = diagnosis.to_json(examples) | ({} if fixed is None else {"fixed": fixed.to_json()})
+        print(json.dumps(document, ensure_ascii=False))
+    else:
+        print(diagnosis.summary(examples))
+        if fixed is not None:
+            print(fixed.summary())
+    if diagnosis.harmful:
+        raise typer.Exit(1)
+
+
+@corpus.command()
+def convert(
+    paths: Annotated[list[Path], typer.Argument(help="IN OUT, or SOURCE TARGET OUT.", metavar="IN… OUT")],
+    from_format: Annotated[str, typer.Option("--from", help="IN's format, where its name does not tell it.")] = "",
+    to_format: Annotated[str, typer.Option("--to", help="OUT's format, where its name does not tell it.")] = "",
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
+    as_json: AsJson = False,
+) -> None:
+    """Convert pairs: text, tsv, jsonl, csv, tmx, po, xliff (1.2) or xliff2, each also as .gz.
+
+    The last path is OUT. IN is one file of both sides, or two line-aligned files. An OUT whose name tells no format is
+    the start of two line-aligned files: `regard corpus convert memory.tmx train` writes train.en and train.de.
+    """
+    from regard.errors import ConfigError
+    from regard.text.formats.convert import convert as convert_files
+
+    if len(paths) < 2:
+        raise ConfigError("convert needs IN and OUT, for example `regard corpus convert memory.tmx pairs.jsonl`")
+    languages = (source_language, target_language)
+    done = convert_files(paths[:-1], paths[-1], from_format, to_format, languages)
+    if as_json:
+        written = [str(path) for path in done.paths]
+        print(json.dumps({"pairs": done.pairs, "files": written, "notes": done.notes}, ensure_ascii=False))
+    else:
+        print(done.summary())

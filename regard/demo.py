@@ -1,0 +1,118 @@
+"""`regard demo`: the built-in corpus, a small Transformer, minutes; then the sentence in which *it* must be resolved.
+
+Everything is a function of the seed, limited by steps and not by the clock. Run again, it goes on where it was left, or
+shows what it found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from regard.decode.translate import Translator
+from regard.files import write_atomically
+from regard.loading import load
+from regard.progress import duration
+from regard.run import PHRASEBOOK, RunDirectory
+from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, Phrasebook, make_phrasebook, write_phrasebook
+from regard.train.session import Order, start
+
+SETTINGS: dict[str, Any] = {
+    "preset": "none",
+    "data": {
+        "source_language": "en",
+        "target_language": "fr",
+        "train": [{"source": "train.en", "target": "train.fr"}],
+        "valid": [{"source": "valid.en", "target": "valid.fr"}],
+    },
+    "tokenizer": {"kind": "bpe", "size": 4000},
+    "model": {
+        "width": 128,
+        "heads": 4,
+        "feedforward": 512,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "dropout": 0.1,
+        "norm": "pre",
+    },
+    "train": {
+        "max_steps": 900,
+        "batch_tokens": 4096,
+        "schedule": "cosine",
+        "peak_rate": 4e-3,
+        "warmup": 150,
+        "clip": 1.0,
+        "validate_every": 300,
+        "checkpoint_every": 100,
+        "average": 1,
+    },
+    "decode": {"beam": 4},
+}
+EXAMPLES = 6
+
+
+def demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
+    """Trains if need be; gives both accuracies, the seed and the time, which are also in `results.json`."""
+    book = make_phrasebook(seed)
+    run = RunDirectory(out)
+    found = read_results(run)
+    if found is None or found["seed"] != seed:
+        found = train_demo(out, seed, console)
+    translator = load(out)
+    show(translator, book, found, console, out)
+    return found
+
+
+def read_results(run: RunDirectory) -> dict[str, Any] | None:
+    """Of a demo that has ended."""
+    try:
+        results = json.loads(run.results.read_text())
+    except (OSError, ValueError):
+        return None
+    return results if "exact_match" in results else None
+
+
+def train_demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
+    run = RunDirectory.create(out, resume=True)
+    book = write_phrasebook(run.path / PHRASEBOOK, seed)
+    console.print(f"{len(book.train):,} sentence pairs made by a grammar; training on them", highlight=False)
+    order = Order({**SETTINGS, "seed": seed}, out, run.path / PHRASEBOOK, resume=True)
+    trained = start(order, console)
+    translator = load(out)
+    results = trained | {
+        "seed": seed,
+        "exact_match": exact_match(translator, book.test),
+        "coreference_match": exact_match(translator, book.coreference),
+    }
+    write_atomically(run.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
+    return results
+
+
+def exact_match(translator: Translator, pairs: Sequence[Pair]) -> float:
+    """The share of sentences translated to the letter, in percent."""
+    translations = translator.translate([source for source, _ in pairs])
+    right = sum(translation.text == target for translation, (_, target) in zip(translations, pairs, strict=True))
+    return 100.0 * right / len(pairs)
+
+
+def show(translator: Translator, book: Phrasebook, results: dict[str, Any], console: Console, out: Path) -> None:
+    """Scores and translations on stdout, what to try next on stderr."""
+    print(f"exact match on {len(book.test):,} held-out sentences: {results['exact_match']:.1f} %")
+    print(f"… where *it* must be resolved ({len(book.coreference)} sentences): {results['coreference_match']:.1f} %")
+    print(f"trained in {duration(results['seconds'])}, seed {results['seed']}")
+    pairs = [ANIMAL_TIRED, ANIMAL_WIDE, *book.test[:EXAMPLES]]
+    for (source, target), translation in zip(pairs, translator.translate([pair[0] for pair in pairs]), strict=True):
+        mark = "" if translation.text == target else f"  (should be: {target})"
+        print(f"  {source}  →  {translation.text}{mark}")
+    console.print(
+        f"Try: echo 'The red cat sleeps.' | regard translate {out}\n"
+        f"     regard info {out}\n"
+        f"     regard train --source YOUR.en --target YOUR.fr --out runs/mine",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
