@@ -109,7 +109,7 @@ TABLE3: dict[str, Preset] = {
     "base-smoothing-0.2": table3_row("D: ε 0.2", {"train": {"label_smoothing": 0.2}}, 5.47, 25.7),
     "base-learned-positions": table3_row("E: learned positions", model(positions="learned"), 4.92, 25.7),
 }
-PRESETS |= TABLE3
+PRESETS.update(TABLE3)
 
 
 def fitted_preset(pairs: int, cores: int, memory: int) -> tuple[str, str]:

@@ -80,7 +80,7 @@ def with_other_run(order: Order) -> Mapping[str, Any]:
     tokenizer = {key: other["tokenizer"][key] for key in ("kind", "joint", "joiner")}
     fixed = {"model": other["model"], "tokenizer": tokenizer}
     for section, values in fixed.items():
-        asked = order.table.get(section)
+        asked: Any = order.table.get(section, {})
         for key in values.keys() & (asked.keys() if isinstance(asked, Mapping) else ()):
             if asked[key] not in (values[key], "auto"):
                 raise ConfigError(
@@ -120,7 +120,7 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
         "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset",
     )
     hardware.set_threads(config.train.threads)
-    document = {
+    document: dict[str, Any] = {
         "regard": __version__,
         "config": plain(config),
         "data": {
