@@ -15,7 +15,7 @@ import subprocess
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -181,7 +181,7 @@ def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
     if meta_path.is_file():
         try:
             meta = json.loads(meta_path.read_text())
-            if meta["key"] == key:
+            if key in (meta["key"], meta["resolved_key"]):
                 return meta
         except (ValueError, KeyError):
             pass  # a store that was cut is made anew
@@ -189,6 +189,9 @@ def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     meta = {"format": FORMAT, "key": key, "hashes": hashes} | Preparation(task, folder, say).run()
+    # With the tokenizer's kind as it was chosen: what a run's own config asks for.
+    settled = replace(task, tokenizer=replace(task.tokenizer, **meta["tokenizer"]))
+    meta["resolved_key"] = store_key(settled, hashes)
     write_atomically(meta_path, json.dumps(meta, sort_keys=True, indent=1).encode())
     return meta
 

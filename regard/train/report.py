@@ -21,7 +21,10 @@ class Reporter:
 
     def __init__(self, console: Console, max_steps: int, tensorboard: Path | None = None) -> None:
         self.console, self.max_steps = console, max_steps
-        self.writer: Any = None if tensorboard is None else open_tensorboard(tensorboard)
+        self.tensorboard = tensorboard
+        self.writer: Any = None
+        if tensorboard is not None:
+            tensorboard_writer()  # that it is not installed is said now, not in the middle
         self.bar: Progress | None = None
         self.tokens, self.seconds, self.before = 0, 0.0, 0.0
 
@@ -57,10 +60,16 @@ class Reporter:
         elif record["step"] % QUIET_EVERY == 0:
             left = (self.max_steps - record["step"]) * record["seconds"] / record["step"]
             self.say(f"step {record['step']:,} of {self.max_steps:,}  {note}  at most {duration(left)} left")
-        if self.writer is not None:
-            for name, value in record.items():
-                if isinstance(value, int | float) and name != "step":
-                    self.writer.add_scalar(name, value, record["step"])
+        if self.tensorboard is not None:
+            self._draw(self.tensorboard, record)
+
+    def _draw(self, folder: Path, record: dict[str, Any]) -> None:
+        """To TensorBoard. The first step of a run that goes on wipes out what an earlier process drew beyond it."""
+        if self.writer is None:
+            self.writer = tensorboard_writer()(str(folder), purge_step=record["step"])
+        for name, value in record.items():
+            if isinstance(value, int | float) and name != "step":
+                self.writer.add_scalar(name, value, record["step"])
 
     def validation(self, step: int, validation: Validation) -> None:
         bleu = "" if validation.bleu is None else f"  BLEU {validation.bleu:.2f} (greedy)"
@@ -75,9 +84,10 @@ class Reporter:
         return self.tokens / elapsed if elapsed > 0 else 0.0
 
 
-def open_tensorboard(folder: Path) -> Any:
+def tensorboard_writer() -> Any:
+    """Its class; ConfigError where TensorBoard is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ConfigError("train.tensorboard=true needs TensorBoard: pip install 'regard[tensorboard]'") from None
-    return SummaryWriter(str(folder))
+    return SummaryWriter
