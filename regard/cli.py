@@ -66,8 +66,12 @@ def train(
     """Train a model: from a recipe, or from two files with everything fitted to them."""
     if out is None:
         raise ConfigError("--out is missing: the directory for the run, for example --out runs/first")
-    if recipe is not None and (source or target):
-        raise ConfigError("give a recipe or --source and --target, not both")
+    if recipe is not None and (source or target or valid_source or valid_target):
+        raise ConfigError("give a recipe, or --source and --target (and --valid-source, --valid-target), not both")
+    if source is not None and data is not None:
+        raise ConfigError("--data is where a recipe's paths start; with --source it has no meaning")
+    if source is None and (target or valid_source or valid_target):
+        raise ConfigError("--source is missing: the source sentences that belong to the other files")
     if recipe is None and source is None:
         if not (resume and (out / "config.json").is_file()):
             raise ConfigError("there is nothing to train on; give a recipe, or --source and --target")
@@ -151,9 +155,9 @@ def translate(
         for translation in translator.translate_lines(
             lines, beam=beam, nbest=nbest, length_penalty=length_penalty, max_extra=max_extra, tag=tag, progress=count
         ):
-            sys.stdout.write(json.dumps(translation.to_json(), ensure_ascii=False) if as_json else translation.text)
-            sys.stdout.write("\n")
-    sys.stdout.flush()
+            line = json.dumps(translation.to_json(), ensure_ascii=False) if as_json else translation.text
+            sys.stdout.buffer.write(line.encode() + b"\n")  # UTF-8 in, UTF-8 out, whatever the locale
+    sys.stdout.buffer.flush()
 
 
 @app.command()
@@ -167,6 +171,7 @@ def evaluate(
         str | None, typer.Option(help="sacreBLEU's tokenizer; default 13a, none for split text.")
     ] = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="BLEU without case.")] = False,
+    tag: Annotated[str | None, typer.Option(help="The corpus tag to put before each line.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     checkpoint: Annotated[int | None, typer.Option(help="A step, instead of the final weights.")] = None,
@@ -186,6 +191,7 @@ def evaluate(
             length_penalty=length_penalty,
             tokenize=tokenize,
             lowercase=lowercase,
+            tag=tag,
             output=output,
             progress=count,
         )
@@ -260,6 +266,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left; there is no one to tell
         sys.exit(1)
+    except OSError as error:
+        fail(f"{error.filename or 'the output'} cannot be written or read: {error.strerror or error}")
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is not None:  # a usage error of the option parser

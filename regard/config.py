@@ -7,6 +7,7 @@ the preset, and what the preset does not set from the dataclass.
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
@@ -124,7 +125,7 @@ def build(cls: type[Any], table: Any, prefix: str) -> Any:
 def model_class(table: Any) -> type[Any]:
     """The config class of `model.architecture`."""
     name = table.get("architecture", "transformer") if isinstance(table, Mapping) else "transformer"
-    if name not in ARCHITECTURES:
+    if not isinstance(name, str) or name not in ARCHITECTURES:
         raise ConfigError(f"model.architecture={name!r} is not one of {', '.join(ARCHITECTURES)}")
     return ARCHITECTURES[name].config
 
@@ -145,6 +146,8 @@ def convert(hint: Any, value: Any, key: str) -> Any:
         return float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ConfigError(f"{key}={value!r} should be {NAMES.get(kind, kind)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{key}={value} is not a finite number")
     return value
 
 

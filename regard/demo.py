@@ -14,8 +14,9 @@ from typing import Any
 from rich.console import Console
 
 from regard.decode.translate import Translator
+from regard.errors import RunError
 from regard.files import write_atomically
-from regard.loading import load
+from regard.loading import load, read_run
 from regard.progress import duration
 from regard.run import PHRASEBOOK, RunDirectory
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, Phrasebook, make_phrasebook, write_phrasebook
@@ -78,6 +79,7 @@ def read_results(run: RunDirectory) -> dict[str, Any] | None:
 
 def train_demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
     run = RunDirectory.create(out, resume=True)
+    refuse_other_run(run, seed)
     book = write_phrasebook(run.path / PHRASEBOOK, seed)
     console.print(f"{len(book.train):,} sentence pairs made by a grammar; training on them", highlight=False)
     order = Order({**SETTINGS, "seed": seed}, out, run.path / PHRASEBOOK, resume=True)
@@ -90,6 +92,15 @@ def train_demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
     }
     write_atomically(run.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
     return results
+
+
+def refuse_other_run(run: RunDirectory, seed: int) -> None:
+    """Before anything in it is touched."""
+    if not run.config.is_file():
+        return
+    config = read_run(run.path)[1]
+    if config.seed != seed or config.data.train[0].source != SETTINGS["data"]["train"][0]["source"]:
+        raise RunError(f"{run.path} holds another run than the demo with seed {seed}. Choose another --out.")
 
 
 def exact_match(translator: Translator, pairs: Sequence[Pair]) -> float:

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from regard.errors import RunError
+from regard.errors import ConfigError, RunError
 from regard.files import write_atomically
 
 PROBE = """
@@ -42,7 +43,9 @@ def available_memory() -> int:
         group = Path("/sys/fs/cgroup")
         limit = (group / "memory.max").read_text().strip()
         if limit.isdigit():
-            limits.append(int(limit) - int((group / "memory.current").read_text()))
+            used = int((group / "memory.current").read_text())
+            stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            limits.append(int(limit) - used + int(stat.get("inactive_file", 0)))  # files that were read can go
     except (OSError, ValueError, IndexError):
         pass  # not Linux, or another layout: the machine's size has to do
     return min(limits)
@@ -101,6 +104,8 @@ def describe() -> dict[str, Any]:
 
     return {
         "torch": torch.__version__,
+        "numpy": version("numpy"),
+        "tokenizers": version("tokenizers"),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }
@@ -108,6 +113,8 @@ def describe() -> dict[str, Any]:
 
 def choose_precision(wanted: str) -> str:
     """fp32 or bf16. auto takes bf16 where the processor multiplies it in hardware and a child has survived doing so."""
+    if wanted == "bf16" and not bf16_works():
+        raise ConfigError("train.precision='bf16' does not work on this processor; set it to 'auto' or 'fp32'")
     if wanted != "auto":
         return wanted
     return "bf16" if "amx_bf16" in cpu_flags() and bf16_works() else "fp32"
@@ -134,8 +141,11 @@ def bf16_works(cache: Path | None = None) -> bool:
         return bool(json.loads(path.read_text())["works"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not probed yet, or unreadable: probe
-    child = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, timeout=120, check=False)
-    works = child.returncode == 0
+    try:
+        command = [sys.executable, "-P", "-c", PROBE]
+        works = subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        works = False
     with suppress(OSError, RunError):  # a cache that cannot be written costs a second next time
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps({"works": works}).encode())

@@ -30,7 +30,7 @@ def read_run(path: Path) -> tuple[RunDirectory, Config, dict[str, Any]]:
     document = run.read_config()
     try:
         return run, build_config(document["config"]), document
-    except (KeyError, ConfigError) as error:
+    except (KeyError, TypeError, AttributeError, ConfigError) as error:
         raise CheckpointError(f"{run.config} is not a config that this version reads: {error}") from None
 
 
@@ -51,7 +51,11 @@ def load(path: str | Path, *, checkpoint: int | None = None) -> Translator:
     """The translator of a run: `final/` if it has ended, else its last checkpoint, or the one named."""
     run, config, _ = read_run(Path(path))
     tokenizer = Tokenizer.load(run.tokenizer)
-    model = load_model(run, config, tokenizer, checkpoint)
+    return translator_for(load_model(run, config, tokenizer, checkpoint), tokenizer, config)
+
+
+def translator_for(model: nn.Module, tokenizer: Tokenizer, config: Config) -> Translator:
+    """With the run's search settings, and with the model's limit if its positions have one."""
     limit = config.model.max_positions if getattr(config.model, "positions", "") == "learned" else None
     return Translator(
         model=cast(Decodable, model),

@@ -5,6 +5,7 @@
     metrics.jsonl    a JSON object a line, each with its step
     checkpoints/     one directory a checkpoint, named by its step
     store/           the tokenised corpus
+    start/           the weights of the run that it started from, if it did
     final/           the averaged weights, in the form of a checkpoint
     results.json     the scores at the end
     .lock            held by the process that trains
@@ -47,13 +48,16 @@ TOKENIZER = "tokenizer.json"
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 FINAL = "final"
+START = "start"
 RESULTS = "results.json"
 STORE = "store"
 TENSORBOARD = "tensorboard"
 PHRASEBOOK = "phrasebook"
 LOCK = ".lock"
 
-OWN_NAMES = frozenset({CONFIG, TOKENIZER, METRICS, CHECKPOINTS, FINAL, RESULTS, STORE, TENSORBOARD, PHRASEBOOK, LOCK})
+OWN_NAMES = frozenset(
+    {CONFIG, TOKENIZER, METRICS, CHECKPOINTS, START, FINAL, RESULTS, STORE, TENSORBOARD, PHRASEBOOK, LOCK}
+)
 """What regard itself puts into a run, besides temporaries."""
 
 
@@ -119,6 +123,10 @@ class RunDirectory:
         return self.path / TENSORBOARD
 
     @property
+    def start(self) -> Path:
+        return self.path / START
+
+    @property
     def final(self) -> Path:
         return self.path / FINAL
 
@@ -126,8 +134,8 @@ class RunDirectory:
     def lock(self) -> Generator[None, None, None]:
         """Keeps other processes out of the run; RunError, naming the process, if one is in it.
 
-        The system lets go of the lock when the process and all it forked are gone, however they end. The file stays:
-        to remove it would let a third process lock another file of the same name.
+        The system lets go of the lock when the process is gone, however it ended. The file stays: to remove it would
+        let a third process lock another file of the same name.
         """
         path = self.path / LOCK
         with writing(path):
@@ -183,6 +191,12 @@ class RunDirectory:
         from regard.checkpoint import Checkpoint, save_folder
 
         return save_folder(self.final, Checkpoint(step, weights, {}, state))
+
+    def write_start(self, folder: Path) -> None:
+        """Copies the weights of another run, so that this one can go on whatever becomes of that one."""
+        from regard.checkpoint import Checkpoint, load_weights, save_folder
+
+        save_folder(self.start, Checkpoint(0, load_weights(folder), {}, {}))
 
     def _refuse_strange(self, names: list[str]) -> None:
         strange = [name for name in names if name not in OWN_NAMES]

@@ -7,14 +7,17 @@ to the system when it ends. The child answers in JSON lines: {"done": n, "of": m
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -102,15 +105,18 @@ class Task:
 
 def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
     """Fills `folder` unless it holds the same already, and gives its meta; raises the child's error as our own."""
-    command = [sys.executable, "-m", "regard.data.prepare", str(folder)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    # -P: a file in the current directory, which may be a stranger's, is not a module.
+    command = [sys.executable, "-P", "-m", "regard.data.prepare", str(folder)]
+    home = str(Path(errors.__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))}
     # Out of our process group, for Ctrl-C goes to all of it: we are the one to answer.
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, process_group=0)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(task_to_json(task).encode())
-        process.stdin.close()
+        with suppress(BrokenPipeError):  # a child that died at once is told of below
+            process.stdin.write(task_to_json(task).encode())
+            process.stdin.close()
         for line in process.stdout:
             answer = json.loads(line)
             if "meta" in answer:
@@ -119,7 +125,10 @@ def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
                 raise getattr(errors, answer["kind"])(answer["error"])
             if say is not None:
                 say(answer["done"], answer["of"], answer["what"])
-        raise RunError(f"preparing the corpus stopped with code {process.wait()}; is there memory left?")
+        raise RunError(
+            f"the process that prepares the corpus ended with code {process.wait()} before it was done; "
+            f"if that is -9, the memory was full"
+        )
     finally:
         process.kill()
         process.wait()
@@ -181,19 +190,34 @@ def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
     if meta_path.is_file():
         try:
             meta = json.loads(meta_path.read_text())
-            if key in (meta["key"], meta["resolved_key"]):
+            if key in (meta["key"], meta["resolved_key"]) and meta["files"] == file_sizes(folder):
                 return meta
         except (ValueError, KeyError):
             pass  # a store that was cut is made anew
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    meta = {"format": FORMAT, "key": key, "hashes": hashes} | Preparation(task, folder, say).run()
+    meta: dict[str, Any] = {"format": FORMAT, "key": key, "hashes": hashes}
+    meta |= Preparation(task, folder, say).run()
     # With the tokenizer's kind as it was chosen: what a run's own config asks for.
     settled = replace(task, tokenizer=replace(task.tokenizer, **meta["tokenizer"]))
     meta["resolved_key"] = store_key(settled, hashes)
+    meta["files"] = file_sizes(folder)
+    sync_files(folder)  # before the meta, which says that all is there
     write_atomically(meta_path, json.dumps(meta, sort_keys=True, indent=1).encode())
     return meta
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Of all files but the meta."""
+    return {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != META}
+
+
+def sync_files(folder: Path) -> None:
+    """Returns when everything in the folder is on the disk."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
 
 
 class Preparation:
@@ -271,6 +295,11 @@ class Preparation:
                 (source, target, data.train[number].tag) for number, source, target in compress(self.pairs(), held_out)
             )
         kept = [pair for pair in pairs if not is_empty(pair[0], pair[1])]
+        if data.valid and not kept:
+            raise CorpusError(
+                f"{data.valid[0].source} has no pair with text on both sides to validate on; mend it, or "
+                f"leave data.valid out and a slice of the training pairs is held out"
+            )
         for part, texts in zip((*SIDES, "tag"), zip(*kept, strict=True) if kept else ((), (), ()), strict=True):
             (self.folder / f"valid.{part}").write_bytes("".join(f"{text}\n" for text in texts).encode())
         return len(kept)
@@ -301,6 +330,7 @@ class Preparation:
         writer = StoreWriter(self.folder, "uint16" if largest <= 1 << 16 else "uint32", with_words=with_words)
         words = {side: WordTypes(len(tokenizer.tags)) for side in SIDES} if with_words else {}
         counts = dict.fromkeys(SIDES, 0)
+        longest = 0
         total, seen = int(kept.sum()), 0
         for number, sources, targets in chunks(compress(self.pairs(), kept)):
             columns = self.encode(tokenizer, number, sources, targets, words)
@@ -308,6 +338,7 @@ class Preparation:
                 writer.append(number, columns)
             for side in SIDES:
                 counts[side] += sum(map(len, columns[side]))
+                longest = max(longest, max(map(len, columns[side]), default=0) + (side == "target"))
             seen += len(sources)
             self.say(seen, total, "tokenising")
         writer.close()
@@ -320,6 +351,7 @@ class Preparation:
             "shards": writer.shards,
             "pairs": writer.pairs,
             "tokens": counts,
+            "longest": longest,
             "sizes": [tokenizer.source.size, tokenizer.target.size],
             "first_type": FIRST_TYPE + len(tokenizer.tags),
             "tokenizer": {"kind": tokenizer.kind, "joiner": tokenizer.joiner},
@@ -392,8 +424,16 @@ def chunks(pairs: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, list[st
         yield corpus, sources, targets
 
 
+def die_with_parent() -> None:
+    """On Linux: without the parent the run's lock is gone, and another process may fill the same store."""
+    kill_when_parent_dies = 1
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(kill_when_parent_dies, signal.SIGKILL)
+
+
 def main() -> None:
     """Task on stdin, answers on stdout."""
+    die_with_parent()
     answers = os.fdopen(os.dup(1), "w")
 
     def answer(value: dict[str, Any]) -> None:

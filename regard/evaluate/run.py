@@ -45,6 +45,7 @@ def evaluate_run(
     length_penalty: float | None = None,
     tokenize: str | None = None,
     lowercase: bool = False,
+    tag: str | None = None,
     output: Path | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RunScores:
@@ -56,21 +57,21 @@ def evaluate_run(
             raise CorpusError(
                 f"{reference} has {len(lines):,} lines and {source} {len(sources):,}; a reference has one line each"
             )
-    translations = translator.translate(sources, beam=beam, length_penalty=length_penalty, progress=progress)
+    translations = translator.translate(sources, beam=beam, length_penalty=length_penalty, tag=tag, progress=progress)
     texts = [translation.text for translation in translations]
     if output is not None:
         write_atomically(output, "".join(f"{text}\n" for text in texts).encode())
     joiner = translator.tokenizer.joiner
     joined = [[join_pieces(line, joiner) if joiner else line for line in lines] for lines in answers]
     scores = evaluate_texts(texts, joined, tokenize=tokenize or ("none" if joiner else "13a"), lowercase=lowercase)
-    loss, perplexity = reference_loss(translator, sources, answers[0])
+    loss, perplexity = reference_loss(translator, Pairs(sources, answers[0], [tag or ""] * len(sources)))
     return RunScores(scores, loss, perplexity)
 
 
-def reference_loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> tuple[float, float]:
+def reference_loss(translator: Translator, pairs: Pairs) -> tuple[float, float]:
     """−log p a target token, the end symbol counted, and its exponential."""
 
     model = translator.model
     assert isinstance(model, nn.Module)
-    loss = mean_loss(model, pair_batches(translator.tokenizer, Pairs(sources, targets), model.start_id, LOSS_TOKENS))
+    loss = mean_loss(model, pair_batches(translator.tokenizer, pairs, model.start_id, LOSS_TOKENS))
     return loss, math.exp(min(loss, 100.0))

@@ -25,6 +25,8 @@ from regard.text.tokenizer import END, PAD, START
 
 NORMS = ("post", "pre")
 SHARES = ("all", "target", "none")
+MOST_LAYERS = 1000
+"""Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 STARTS = {"start": START, "end": END, "padding": PAD}
 
 
@@ -70,6 +72,9 @@ class TransformerConfig:
         for key in ("width", "heads", "feedforward", "encoder_layers", "decoder_layers", "max_positions"):
             if getattr(self, key) < 1:
                 raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 1")
+        for key in ("encoder_layers", "decoder_layers"):
+            if getattr(self, key) > MOST_LAYERS:
+                raise ConfigError(f"model.{key}={getattr(self, key)} is more than {MOST_LAYERS}")
         for key in ("key_width", "value_width"):
             if getattr(self, key) < 0:
                 raise ConfigError(f"model.{key}={getattr(self, key)} must not be negative; 0 means width / heads")

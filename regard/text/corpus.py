@@ -17,6 +17,7 @@ from pathlib import Path
 from regard.errors import CorpusError
 
 BLOCK_BYTES = 1 << 20
+LONGEST_LINE = 64 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -133,6 +134,8 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
             unfinished = []
         if end < len(block):
             unfinished.append(block[end:])
+        if len(unfinished) * BLOCK_BYTES > LONGEST_LINE:
+            raise CorpusError(f"{path} has a line of more than {LONGEST_LINE >> 20} MiB. Is it a text file?")
     if unfinished:
         yield b"".join(unfinished)
 

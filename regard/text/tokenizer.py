@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import CheckpointError, ConfigError
+from regard.files import read_bounded
 from regard.text.bpe import BYTE_SYMBOLS, SYMBOL_BYTES, BpeCodec
 from regard.text.codecs import (
     END,
@@ -53,6 +54,7 @@ __all__ = [
 ]
 
 FORMAT = 1
+MAX_BYTES = 256 * 2**20
 KINDS = ("auto", "bpe", "character", "byte", "wordpiece", "word")
 USUAL_JOINER = "@@"
 SAMPLE_LINES = 10_000
@@ -143,9 +145,7 @@ class Tokenizer:
     def load(cls, path: Path) -> "Tokenizer":
         """The tokenizer that `save` wrote. CheckpointError, naming the file, if it is not there or broken."""
         try:
-            text = path.read_bytes().decode()
-        except OSError as error:
-            raise CheckpointError(f"{path} cannot be read: {error.strerror}. A run's tokenizer lies there.") from None
+            text = read_bounded(path, MAX_BYTES, "A run's tokenizer lies there; copy the run again.").decode()
         except UnicodeDecodeError:
             raise CheckpointError(f"{path} is not UTF-8: it was cut or changed. Restore it from the run.") from None
         return cls.from_json(text, str(path))

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
 from regard.errors import ConfigError
 from regard.text.bpe import BYTE_SYMBOLS, BpeCodec, with_leading_space, word_splitter
@@ -87,7 +88,8 @@ def learnable(texts: Texts) -> Iterable[str]:
             counts, cut = Counter({form: counts[form] for form in _most_frequent(counts, 2 * MOST_FORMS)}), True
     if not cut and len(counts) <= MOST_FORMS:
         return texts()
-    forms = _most_frequent(counts, MOST_FORMS)
+    # Among equals by hash, not by code point: in a script without spaces every form is a sentence that stands once.
+    forms = sorted(counts, key=lambda form: (-counts[form], crc32(form.encode("utf-8", "replace")), form))[:MOST_FORMS]
     return (" ".join([form] * number) for form in forms for number in _portions(counts[form]))
 
 

@@ -49,6 +49,9 @@ class Feed:
         """`count` batches from `position` on, into the next epoch where this one ends, and the position behind them."""
         batches: list[Batch] = []
         while len(batches) < count:
+            if not self.batches_in(position.epoch):  # weights below 1 may draw no pair at all
+                position = Position(position.epoch + 1, 0)
+                continue
             batches.append(self.batch(position))
             is_last = position.batch + 1 >= self.batches_in(position.epoch)
             position = Position(position.epoch + 1, 0) if is_last else Position(position.epoch, position.batch + 1)

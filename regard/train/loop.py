@@ -13,9 +13,16 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.checkpoint import Checkpoint, average_weights, load_checkpoint, remove_checkpoint, save_checkpoint
+from regard.checkpoint import (
+    Checkpoint,
+    average_weights,
+    committed_steps,
+    load_checkpoint,
+    remove_checkpoint,
+    save_checkpoint,
+)
 from regard.data.batching import Position
-from regard.errors import RunError
+from regard.errors import CheckpointError, RunError
 from regard.models.parameters import load_parameters, parameters_of
 from regard.run import MetricsLog, RunDirectory, read_metrics
 from regard.train.config import TrainConfig
@@ -139,7 +146,7 @@ class Loop:
         if self.average is not None and result.taken:
             self.average.update(self.model, step)
         self._advance(step, behind, result)
-        quality = self._validate() if step % self.config.validate_every == 0 else {}
+        quality = self._validate() if step % self.config.validate_every == 0 and self.validator.batches else {}
         self.seconds += time.monotonic() - started
         record = self._record(result, rate) | quality
         self._decide_end()
@@ -266,9 +273,9 @@ class Loop:
 
     def _remove_old(self) -> None:
         keep = {*self.progress.saved, self.progress.step}
-        for folder in self.run.checkpoints.iterdir():
-            if folder.name.isdigit() and int(folder.name) not in keep:
-                remove_checkpoint(folder)
+        for step in committed_steps(self.run.checkpoints):
+            if step not in keep:
+                remove_checkpoint(self.run.checkpoints / str(step))
 
     def final_weights(self) -> dict[str, Tensor]:
         """The moving average, or the mean of the checkpoints that `train.average` names."""
@@ -278,7 +285,12 @@ class Loop:
         steps = self._best(saved) or list(saved[-self.config.average :])
         if not steps:
             return parameters_of(self.model)
-        return average_weights([self.run.checkpoints / str(step) for step in steps])
+        try:
+            return average_weights([self.run.checkpoints / str(step) for step in steps])
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"{error} To train that stretch again, remove it and every later one from {self.run.checkpoints}."
+            ) from None
 
 
 class Swapped:

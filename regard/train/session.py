@@ -22,15 +22,14 @@ from regard.checkpoint import load_weights, signatures_of
 from regard.config import Config, build_config, merged
 from regard.data.prepare import Task, prepare
 from regard.data.store import Store
-from regard.decode.translate import Translator
 from regard.errors import ConfigError, CorpusError, RunError
-from regard.files import write_atomically
-from regard.loading import build_model
+from regard.files import discard, write_atomically
+from regard.loading import build_model, read_run, translator_for
 from regard.models.interface import Decodable
 from regard.models.parameters import load_parameters, parameter_count, parameters_of
 from regard.models.presets import PRESETS, fitted_preset
 from regard.progress import duration
-from regard.run import RunDirectory, refuse_changed
+from regard.run import CONFIG, RunDirectory, refuse_changed
 from regard.text.corpus import read_pairs
 from regard.text.tokenizer import Tokenizer
 from regard.train.feed import Feed
@@ -76,7 +75,9 @@ def with_other_run(order: Order) -> Mapping[str, Any]:
     """With `--from`, the model is the other run's, and so is the tokenizer."""
     if order.start_from is None:
         return order.table
-    other = RunDirectory.open(order.start_from).read_config()["config"]
+    # Once begun, a run holds what it took from the other, which may have gone on or gone away.
+    begun = (order.out / CONFIG).is_file() and order.resume
+    other = read_run(order.out if begun else order.start_from)[2]["config"]
     tokenizer = {key: other["tokenizer"][key] for key in ("kind", "joint", "joiner")}
     fixed = {"model": other["model"], "tokenizer": tokenizer}
     for section, values in fixed.items():
@@ -95,9 +96,9 @@ def check_files(config: Config, base: Path) -> None:
     for corpus in (*config.data.train, *config.data.valid, *config.data.test):
         for name in (corpus.source, corpus.target):
             if name and not (base / name).is_file():
+                hint = f"a recipe's files lie below --data (now {base}; default $REGARD_DATA, else ./data)"
                 raise CorpusError(
-                    f"{base / name} is not there; recipes name their files relative to --data "
-                    f"(now {base}; default $REGARD_DATA, else ./data)"
+                    f"{base / name} is not there; {'check the path' if Path(name).is_absolute() else hint}"
                 )
 
 
@@ -106,11 +107,14 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
 
     What is refused is refused before anything in the run is touched.
     """
-    saved = run.read_config() if run.config.is_file() else None
+    saved = read_run(run.path)[2] if run.config.is_file() else None
     if saved is not None:
         refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
         refuse_changed(saved["config"], plain(settled(order, asked, saved["config"])), MAY_CHANGE)
-    given = None if order.start_from is None else RunDirectory.open(order.start_from).tokenizer.read_text("utf-8")
+    given = None
+    if order.start_from is not None:
+        other = run if saved is not None else RunDirectory.open(order.start_from)
+        given = Tokenizer.load(other.tokenizer).to_json()
     task = Task(asked.data, asked.tokenizer, order.base, given, saved and saved["data"]["hashes"])
     meta = prepare(task, run.store, Spoken(console))
     config = settled(order, asked, saved["config"] if saved is not None else choices(asked, meta, console))
@@ -134,6 +138,8 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
         note_platform(saved["platform"], document["platform"], console)
     else:
         write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
+        if order.start_from is not None:
+            run.write_start(RunDirectory.open(order.start_from).weights_folder())
         run.write_config(document)
     return config, meta
 
@@ -192,6 +198,8 @@ class Session:
             )
 
     def execute(self) -> dict[str, Any]:
+        self._check_lengths()
+        test = self._read_test()  # now: a fault in it is better known before the night than after it
         sizes = (self.tokenizer.source.size, self.tokenizer.target.size)
         needed = memory_needed(self.config.model, self.config.train, *sizes)
         self._say_plan(needed, parameter_count(self.config.model, *sizes))
@@ -202,11 +210,24 @@ class Session:
             loop.restore()
             if loop.progress.step:
                 reporter.say(f"going on from step {loop.progress.step:,}")
+            if not loop.progress.ended:  # what an earlier end left is no longer the run's best
+                discard(self.run.final)
+                discard(self.run.results)
             progress = loop.run_to_end()
         self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
         load_parameters(model, loop.final_weights())
         self.run.write_final(progress.step, parameters_of(model), {"ended": progress.ended})
-        return self._results(model, progress, loop.seconds)
+        return self._results(model, progress, loop.seconds, test)
+
+    def _check_lengths(self) -> None:
+        """Learned positions have an end; what does not fit is said before the first step."""
+        limit = getattr(self.config.model, "max_positions", 0) if self.config.model.positions == "learned" else 0
+        longest = self.meta["longest"]
+        if limit and longest > limit:
+            raise ConfigError(
+                f"the longest sentence has {longest} tokens, but model.max_positions={limit} (they are learned); "
+                f"raise it, or set data.filters.max_length={limit - 1}"
+            )
 
     def _say_plan(self, needed: int, parameters: int) -> None:
         say = self.console.print
@@ -240,8 +261,7 @@ class Session:
         torch.manual_seed(self.config.seed)
         model = build_model(self.config.model, source_size, target_size)
         if self.order.start_from is not None:
-            folder = RunDirectory.open(self.order.start_from).weights_folder()
-            load_parameters(model, load_weights(folder, signatures_of(parameters_of(model))))
+            load_parameters(model, load_weights(self.run.start, signatures_of(parameters_of(model))))
         return model
 
     def _loop(self, model: nn.Module, reporter: Reporter) -> Loop:
@@ -261,6 +281,7 @@ class Session:
             Pairs(*store.valid_texts()),
             budget=config.train.batch_tokens,
             with_bleu=config.train.validate_bleu,
+            max_length=config.model.max_positions if config.model.positions == "learned" else None,
         )
         return Loop(
             model=model,
@@ -274,27 +295,21 @@ class Session:
             reporter=reporter,
         )
 
-    def _results(self, model: nn.Module, progress: Progress, seconds: float) -> dict[str, Any]:
-        translator = Translator(
-            model=cast(Decodable, model),
-            tokenizer=self.tokenizer,
-            config=self.config.decode,
-        )
+    def _results(self, model: nn.Module, progress: Progress, seconds: float, test: Pairs) -> dict[str, Any]:
+        translator = translator_for(model, self.tokenizer, self.config)
         results: dict[str, Any] = {
             "steps": progress.step,
             "ended": progress.ended,
             "seconds": round(seconds, 1),
             "skipped": progress.skipped,
         }
-        sets: dict[str, Pairs] = {"valid": Pairs(*Store.open(self.run.store).valid_texts())}
-        if self.config.data.test:
-            sets["test"] = self._read_test()
+        sets = {"valid": Pairs(*Store.open(self.run.store).valid_texts()), "test": test}
         for name, pairs in sets.items():
             if not pairs.sources:
                 continue
             scores = score_pairs(translator, pairs, beam=self.config.decode.beam)
             results[name] = scores.to_json()
-            self.console.print(f"{name}: {scores.summary()}", highlight=False, soft_wrap=True)
+            print(f"{name}: {scores.summary()}")
         write_atomically(self.run.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
         return results
 

@@ -88,8 +88,18 @@ def score_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> Scores:
 class Validator:
     """The validation pairs, encoded once."""
 
-    def __init__(self, model: nn.Module, tokenizer: Tokenizer, pairs: Pairs, *, budget: int, with_bleu: bool) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        tokenizer: Tokenizer,
+        pairs: Pairs,
+        *,
+        budget: int,
+        with_bleu: bool,
+        max_length: int | None = None,
+    ) -> None:
         self.model, self.tokenizer, self.pairs, self.with_bleu = model, tokenizer, pairs, with_bleu
+        self.max_length = max_length
         self.batches = pair_batches(tokenizer, pairs, cast(Decodable, model).start_id, budget)
 
     def validate(self) -> Validation:
@@ -97,5 +107,7 @@ class Validator:
         if not self.with_bleu or not math.isfinite(loss):  # there is no search without probabilities
             return Validation(loss, None)
         model = cast(Decodable, self.model)
-        translator = Translator(model=model, tokenizer=self.tokenizer, config=SearchConfig(beam=1))
+        translator = Translator(
+            model=model, tokenizer=self.tokenizer, config=SearchConfig(beam=1), max_target=self.max_length
+        )
         return Validation(loss, score_pairs(translator, self.pairs, beam=1).bleu)

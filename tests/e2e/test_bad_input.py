@@ -50,7 +50,13 @@ def run(tiny_run: Path, tmp_path: Path) -> Path:
         (["train", "--source", "a", "--target", "b"], ["--out is missing", "--out runs/first"]),
         (["train", "--out", "run"], ["nothing to train on", "--source and --target"]),
         (["train", "--out", "run", "--resume"], ["nothing to train on", "--source and --target"]),
-        (["train", "recipe.toml", "--source", "a", "--out", "run"], ["a recipe or --source and --target, not both"]),
+        (["train", "recipe.toml", "--valid-source", "a", "--out", "run"], ["a recipe, or --source and --target"]),
+        (["train", "--source", "a", "--data", "b", "--out", "run"], ["--data is where a recipe's paths start"]),
+        (["train", "--target", "a", "--out", "run", "--resume"], ["--source is missing"]),
+        (
+            ["train", "recipe.toml", "--source", "a", "--out", "run"],
+            ["a recipe, or --source and --target (and --valid-source, --valid-target), not both"],
+        ),
         (["train", "absent.toml", "--out", "run"], ["there is no recipe absent.toml", "--help"]),
         (["train", "--out"], ["--out", "--help"]),
         (["translate"], ["Missing argument 'RUN'", "--help"]),
@@ -313,7 +319,8 @@ def test_a_damaged_checkpoint_is_not_taken_up(
 
 
 @pytest.mark.parametrize(
-    ("damage", "parts"), [(cut, ["cut or changed"]), (make_newer, ["has format 99"]), (Path.unlink, ["cannot be read"])]
+    ("damage", "parts"),
+    [(cut, ["cut or changed"]), (make_newer, ["has format 99"]), (Path.unlink, ["is missing", "copy the run again"])],
 )
 def test_a_damaged_tokenizer(call: Call, run: Path, damage: Callable[[Path], None], parts: list[str]) -> None:
     damage(run / "tokenizer.json")

@@ -504,7 +504,7 @@ def test_a_cut_file_and_no_file(tmp_path):
     for length in (1, 100, len(content) // 2, len(content) - 3):
         path.write_bytes(content[:length])
         load_error(path)
-    assert "cannot be read: No such file" in load_error(tmp_path / "nowhere.json")
+    assert "is missing" in load_error(tmp_path / "nowhere.json")
 
 
 def load_error(path) -> str:
