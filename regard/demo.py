@@ -15,7 +15,6 @@ from rich.console import Console
 
 from regard.decode.translate import Translator
 from regard.errors import RunError
-from regard.files import write_atomically
 from regard.loading import load, read_run
 from regard.progress import duration
 from regard.run import PHRASEBOOK, RunDirectory
@@ -58,12 +57,11 @@ EXAMPLES = 6
 
 def demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
     """Trains if need be; gives both accuracies, the seed and the time, which are also in `results.json`."""
-    book = make_phrasebook(seed)
-    run = RunDirectory(out)
-    found = read_results(run)
-    if found is None or found["seed"] != seed:
-        found = train_demo(out, seed, console)
-    translator = load(out)
+    found = read_results(RunDirectory(out))
+    if found is not None and found["seed"] == seed:
+        book, translator = make_phrasebook(seed), load(out)
+    else:
+        book, translator, found = train_demo(out, seed, console)
     show(translator, book, found, console, out)
     return found
 
@@ -77,7 +75,8 @@ def read_results(run: RunDirectory) -> dict[str, Any] | None:
     return results if "exact_match" in results else None
 
 
-def train_demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
+def train_demo(out: Path, seed: int, console: Console) -> tuple[Phrasebook, Translator, dict[str, Any]]:
+    """What it trained on, what came of it, and how good that is."""
     run = RunDirectory.create(out, resume=True)
     refuse_other_run(run, seed)
     book = write_phrasebook(run.path / PHRASEBOOK, seed)
@@ -90,8 +89,8 @@ def train_demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
         "exact_match": exact_match(translator, book.test),
         "coreference_match": exact_match(translator, book.coreference),
     }
-    write_atomically(run.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
-    return results
+    run.write_results(results)
+    return book, translator, results
 
 
 def refuse_other_run(run: RunDirectory, seed: int) -> None:

@@ -192,6 +192,10 @@ class RunDirectory:
 
         return save_folder(self.final, Checkpoint(step, weights, {}, state))
 
+    def write_results(self, results: Mapping[str, Any]) -> None:
+        """Saves the scores at the end."""
+        write_atomically(self.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
+
     def write_start(self, folder: Path) -> None:
         """Copies the weights of another run, so that this one can go on whatever becomes of that one."""
         from regard.checkpoint import Checkpoint, load_weights, save_folder

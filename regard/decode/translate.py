@@ -9,12 +9,13 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from regard.data.batch import pad
 from regard.decode.search import Hypothesis, SearchConfig, search
 from regard.errors import ConfigError, RegardError
 from regard.models.interface import Decodable, Source
-from regard.text.tokenizer import END, PAD, Tokenizer, join_pieces
+from regard.text.tokenizer import END, Tokenizer, join_pieces
 
 LINE_BREAKS_TO_SPACES = str.maketrans("\r\n", "  ")
 
@@ -157,7 +158,7 @@ class Translator:
         if self.max_target is not None:
             limits = [min(limit, self.max_target) for limit in limits]
         with evaluating(self.model):
-            return search(self.model, Source((padded(rows, self.device),)), config, limits)
+            return search(self.model, Source((pad(rows).to(self.device),)), config, limits)
 
     def _read(self, hypotheses: Sequence[Hypothesis]) -> Translation:
         best, *others = (self._decode(hypothesis) for hypothesis in hypotheses)
@@ -193,12 +194,6 @@ def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int) -> Iter
         group.append(key)
     if group:
         yield group
-
-
-def padded(rows: Sequence[Sequence[int]], device: torch.device | str) -> Tensor:
-    """The rows as one tensor, padding on the right."""
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows], device=device)
 
 
 @contextmanager

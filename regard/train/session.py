@@ -310,7 +310,7 @@ class Session:
             scores = score_pairs(translator, pairs, beam=self.config.decode.beam)
             results[name] = scores.to_json()
             print(f"{name}: {scores.summary()}")
-        write_atomically(self.run.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
+        self.run.write_results(results)
         return results
 
     def _read_test(self) -> Pairs:

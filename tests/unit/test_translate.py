@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.data.batch import pad
 from regard.decode.search import SearchConfig
-from regard.decode.translate import Translation, Translator, batches_by_length, padded, source_ids, target_text
+from regard.decode.translate import Translation, Translator, batches_by_length, source_ids, target_text
 from regard.errors import ConfigError, RegardError
 from regard.models.interface import Source
 from regard.text.codecs import ByteCodec, WordCodec
@@ -105,7 +106,7 @@ def test_the_source_has_its_tag_in_front_and_the_end_symbol_behind():
 
 
 def test_rows_are_padded_on_the_right():
-    assert padded([[4, 5, 6], [7]], "cpu").tolist() == [[4, 5, 6], [7, PAD, PAD]]
+    assert pad([[4, 5, 6], [7]]).tolist() == [[4, 5, 6], [7, PAD, PAD]]
 
 
 def test_a_line_stays_a_line():
