@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from regard.data.prepare import DataConfig
-from regard.decode.search import SearchConfig
+from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES, TransformerConfig
 from regard.models.presets import PRESETS

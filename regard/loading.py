@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,6 +11,7 @@ from torch import nn
 
 from regard.checkpoint import load_weights, signatures_of
 from regard.config import Config, build_config
+from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
 from regard.hardware import refuse_beyond_memory
@@ -54,15 +57,33 @@ def load(path: str | Path, *, checkpoint: int | None = None) -> Translator:
     return translator_for(load_model(run, config, tokenizer, checkpoint), tokenizer, config)
 
 
+def load_ensemble(paths: Sequence[str | Path]) -> Translator:
+    """One translator of several runs, which must share their vocabulary; the first one's settings count."""
+    first, *others = [load(path) for path in paths]
+    for path, other in zip(paths[1:], others, strict=True):
+        if other.tokenizer.to_json() != first.tokenizer.to_json():
+            raise ConfigError(
+                f"{path} has another vocabulary than {paths[0]}: an ensemble averages probabilities of the same "
+                "tokens. Train it with `--from` the other, or on the same corpus with the same tokenizer settings."
+            )
+    models = [first.model, *(other.model for other in others)]
+    bounds = [one.max_source for one in (first, *others) if one.max_source is not None]
+    targets = [one.max_target for one in (first, *others) if one.max_target is not None]
+    return replace(
+        first, model=Ensemble(models), max_source=min(bounds, default=None), max_target=min(targets, default=None)
+    )
+
+
 def translator_for(model: nn.Module, tokenizer: Tokenizer, config: Config) -> Translator:
-    """With the run's search settings, and with the model's limit if its positions have one."""
+    """With the run's search settings, and with the lengths that the model was trained on and can take."""
     limit = config.model.max_positions if getattr(config.model, "positions", "") == "learned" else None
+    limits = [config.data.filters.max_length or None, None if limit is None else limit - 1]
     return Translator(
         model=cast(Decodable, model),
         tokenizer=tokenizer,
         config=config.decode,
         source_language=config.data.source_language or None,
         target_language=config.data.target_language or None,
-        max_source=limit,
+        max_source=min((one for one in limits if one is not None), default=None),
         max_target=limit,
     )

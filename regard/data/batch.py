@@ -50,9 +50,9 @@ class Batch:
     num_source_tokens: int
 
 
-def pad(rows: Sequence[Ids]) -> Int[Tensor, "B L"]:
-    """Rows of unequal length, filled up with PAD on the right."""
-    table = np.full((len(rows), max(map(len, rows))), PAD, dtype=np.int64)
+def pad(rows: Sequence[Ids], width: int = 0) -> Int[Tensor, "B L"]:
+    """Rows of unequal length, filled up with PAD on the right: to the longest, or to `width` if that is more."""
+    table = np.full((len(rows), max(width, *map(len, rows))), PAD, dtype=np.int64)
     for index, row in enumerate(rows):
         table[index, : len(row)] = row
     return torch.from_numpy(table)

@@ -1,26 +1,41 @@
-"""Text in, text out: encoded, sorted into batches, searched, decoded, and given back in the order it came."""
+"""Text in, text out: encoded, sorted into batches, searched, decoded, and given back in the order it came.
+
+A sentence's translation does not depend on its neighbours: it is padded to a length of its own (`padded_length`), only
+equal padded lengths share a batch, and inside the model rows do not know each other (`nn/linear.py`).
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import nn
 
 from regard.data.batch import pad
-from regard.decode.search import Hypothesis, SearchConfig, search
-from regard.errors import ConfigError, RegardError
+from regard.decode.alignment import Alignment, align, source_words, target_words
+from regard.decode.beams import Hypothesis
+from regard.decode.config import SearchConfig
+from regard.decode.forced import Forced, force
+from regard.decode.options import Job, Options, ignore, job_for
+from regard.decode.record import Recorder
+from regard.decode.rules import Demands
+from regard.decode.sample import sample
+from regard.decode.search import search
+from regard.decode.trace import Step, traced
+from regard.decode.units import Plan, plan_line
+from regard.errors import ConfigError
 from regard.models.interface import Decodable, Source
-from regard.text.tokenizer import END, Tokenizer, join_pieces
+from regard.text.keep import around, kept_spans, missing, spans_of
+from regard.text.tokenizer import END, UNKNOWN, Tokenizer, join_pieces
 
 LINE_BREAKS_TO_SPACES = str.maketrans("\r\n", "  ")
-
-Progress = Callable[[int], None]
-"""Called with the number of sentences done so far."""
+STRIDE = 8
+"""Sources are padded to a multiple of it; with 8 rows a sentence begins at the same alignment wherever it lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +50,41 @@ class Translation:
     finished: bool
     """False where the length limit cut it."""
     alternatives: tuple[Translation, ...] = ()
-    """The others of the n best, best first."""
+    """The others of the n best, best first; when sampling, the other draws."""
+    token_scores: tuple[float, ...] = ()
+    """The log-probability of each token, and of the end symbol where one came."""
+    alignment: Alignment | None = None
+    trace: tuple[Step, ...] = ()
+    tree: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; `nbest` only where there are others."""
-        own = {"text": self.text, "score": self.score, "tokens": list(self.tokens), "finished": self.finished}
+        """Plain values; what was not asked for is not there."""
+        own: dict[str, Any] = {
+            "text": self.text,
+            "score": self.score,
+            "tokens": list(self.tokens),
+            "token_scores": list(self.token_scores),
+            "finished": self.finished,
+        }
+        if self.alignment is not None:
+            words, tokens = ([list(pair) for pair in pairs] for pairs in (self.alignment.words, self.alignment.tokens))
+            own |= {"alignment": words, "token_alignment": tokens}
+        if self.trace:
+            own["trace"] = [step.to_json() for step in self.trace]
+        if self.tree is not None:
+            own["tree"] = dict(self.tree)
         return own | ({"nbest": [other.to_json() for other in self.alternatives]} if self.alternatives else {})
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """The settings of one call."""
+class Unit:
+    """What the model translates at once."""
 
-    config: SearchConfig
-    tag: str | None
-    batch_tokens: int
-    progress: Progress
+    text: str
+    ids: list[int]
+    demands: Demands
+    kept: tuple[str, ...] = ()
+    """What must come out unchanged."""
 
 
 BLANK = Translation(text="", score=0.0, tokens=(), finished=True)
@@ -66,44 +100,18 @@ class Translator:
     source_language: str | None = None
     target_language: str | None = None
     max_source: int | None = None
-    """The most source tokens the model takes, tag and end symbol counted; a longer line is refused."""
+    """The most source tokens that the model was trained on, end symbol not counted; a longer line is split."""
     max_target: int | None = None
     """The most target tokens the model gives, end symbol counted; a longer translation is cut, and says so."""
     device: torch.device | str = "cpu"
 
-    def translate(
-        self,
-        sentences: Sequence[str] | str,
-        *,
-        beam: int | None = None,
-        nbest: int | None = None,
-        length_penalty: float | None = None,
-        max_extra: int | None = None,
-        tag: str | None = None,
-        batch_tokens: int = 4096,
-        progress: Progress | None = None,
-    ) -> list[Translation]:
-        """One translation a sentence, in order; a blank sentence gives an empty one.
-
-        What is None is taken from `config`. `tag` names the corpus tag that the model was trained to see in front of
-        the source. `batch_tokens` bounds beam × sentences × longest source of a batch: memory, not the result.
-        """
+    def translate(self, sentences: Sequence[str] | str, **options: Unpack[Options]) -> list[Translation]:
+        """One translation a sentence, in order; a blank sentence gives an empty one. For the options see `Options`."""
         texts = [sentences] if isinstance(sentences, str) else sentences
-        config = self._changed(beam=beam, nbest=nbest, length_penalty=length_penalty, max_extra=max_extra)
-        return self._translate(texts, Job(config, tag, batch_tokens, progress or ignore))
+        return self._translate(texts, job_for(self.config, options))
 
     def translate_lines(
-        self,
-        lines: Iterable[str],
-        *,
-        beam: int | None = None,
-        nbest: int | None = None,
-        length_penalty: float | None = None,
-        max_extra: int | None = None,
-        tag: str | None = None,
-        batch_tokens: int = 4096,
-        window: int = 1024,
-        progress: Progress | None = None,
+        self, lines: Iterable[str], *, window: int = 1024, **options: Unpack[Options]
     ) -> Iterator[Translation]:
         """As `translate`, for a stream: reads `window` lines, gives their translations, and reads on.
 
@@ -111,12 +119,37 @@ class Translator:
         """
         if window < 1:
             raise ConfigError(f"window={window} must be 1 line or more")
-        config = self._changed(beam=beam, nbest=nbest, length_penalty=length_penalty, max_extra=max_extra)
-        return self._stream(lines, window, Job(config, tag, batch_tokens, progress or ignore))
+        return self._stream(lines, window, job_for(self.config, options))
 
-    def _changed(self, **changes: float | None) -> SearchConfig:
-        given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-        return replace(self.config, **given)
+    def translate_placed(
+        self, texts: Sequence[str], places: Sequence[str], before: int, **options: Unpack[Options]
+    ) -> list[Translation]:
+        """As `translate`, for texts out of a document: `places` name them in messages, `before` have been done."""
+        return self._translate(texts, job_for(self.config, options), before, places)
+
+    def score(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        tag: str | None = None,
+        batch_tokens: int = 4096,
+        alignment: str | None = None,
+    ) -> list[Translation]:
+        """The given translations with the model's log-probability of each, whole and token by token."""
+        job = job_for(self.config, {"tag": tag, "batch_tokens": batch_tokens, "alignment": alignment})
+        given = list(pairs)
+        sources = {place: source_ids(self.tokenizer, source, tag) for place, (source, _) in enumerate(given)}
+        targets = [self.tokenizer.target.encode(target) for _, target in given]
+        found: dict[int, Translation] = {}
+        for places in batches_by_length(sources, batch_tokens):
+            rows = self._padded([sources[place] for place in places])
+            with evaluating(self.model):
+                answers = force(self.model, rows, [targets[place] for place in places], look=job.heads is not None)
+            for place, forced in zip(places, answers, strict=True):
+                found[place] = self._scored(*given[place], targets[place], forced, job)
+        return [found[place] for place in range(len(given))]
+
+    # Lines and their units
 
     def _stream(self, lines: Iterable[str], window: int, job: Job) -> Iterator[Translation]:
         texts = (line.removesuffix("\n").removesuffix("\r") for line in lines)
@@ -125,49 +158,173 @@ class Translator:
             yield from self._translate(some, job, before)
             before += len(some)
 
-    def _translate(self, texts: Sequence[str], job: Job, before: int = 0) -> list[Translation]:
-        """The texts that follow the first `before` of the job."""
-        translations = [BLANK] * len(texts)
-        encoded = {
-            place: self._encode(text, job.tag, line=before + place + 1)
-            for place, text in enumerate(texts)
+    def _translate(
+        self, texts: Sequence[str], job: Job, before: int = 0, places: Sequence[str] | None = None
+    ) -> list[Translation]:
+        """The texts that follow the first `before` of the job; `places` are their names in messages."""
+        plans = {
+            number: self._plan(text, job, places[number] if places else f"line {before + number + 1}")
+            for number, text in enumerate(texts)
             if text.strip()
         }
-        done = before + len(texts) - len(encoded)
-        if not encoded:
-            job.progress(done)
-        for places in batches_by_length(encoded, job.batch_tokens // job.config.beam):
-            found = self._search([encoded[place] for place in places], job.config)
-            for place, hypotheses in zip(places, found, strict=True):
-                translations[place] = self._read(hypotheses)
-            done += len(places)
-            job.progress(done)
+        units = [unit for plan in plans.values() for unit in plan.units]
+        blank = before + len(texts) - len(plans)
+
+        def progress(share: float) -> None:
+            job.progress(blank + int(share * len(plans)))
+
+        done = iter(self._translate_units(units, job, progress))
+        found = [BLANK] * len(texts)
+        for number, plan in plans.items():
+            found[number] = merged(plan, [next(done) for _ in plan.units])
+        progress(1.0)
+        return found
+
+    def _plan(self, text: str, job: Job, place: str) -> Plan:
+        return plan_line(text, self._size, self._longest(job), job.long, place, job.report)
+
+    def _size(self, text: str) -> int:
+        return len(self.tokenizer.source.encode(text))
+
+    def _longest(self, job: Job) -> int | None:
+        return None if self.max_source is None else max(self.max_source - (job.tag is not None), 1)
+
+    def _translate_units(
+        self, texts: Sequence[str], job: Job, progress: Callable[[float], None] = ignore
+    ) -> list[Translation]:
+        """Each text as one unit; where what must be kept did not come out, around it."""
+        units = {number: self._unit(text, job) for number, text in enumerate(texts) if text.strip()}
+        found = self._run(units, job, progress)
+        if job.keep:
+            for number, unit in units.items():
+                if missing(kept_spans(unit.text, job.keep), found[number].text):
+                    found[number] = self._around(unit.text, job)
+        return [found.get(number, replace(BLANK, text=text)) for number, text in enumerate(texts)]
+
+    def _unit(self, text: str, job: Job) -> Unit:
+        kept = tuple(kept_spans(text, job.keep)) if job.keep and job.config.width > 1 and not job.config.sample else ()
+        kept = tuple(span for span in kept if UNKNOWN not in self.tokenizer.target.encode(span))
+        ids = source_ids(self.tokenizer, text, job.tag)
+        room = job.config.limit(len(ids)) - sum(len(self.tokenizer.target.encode(span)) for span in kept)
+        demands = job.wording.demands(self.tokenizer, text, kept if room > len(ids) // 2 else ())
+        return Unit(text, ids, demands, kept)
+
+    def _around(self, text: str, job: Job) -> Translation:
+        """What must be kept copied, and what lies between translated apart."""
+        fragments = around(text, spans_of(text, job.keep))
+        apart = replace(job, keep=(), wording=replace(job.wording, prefix="", required=()))
+        wanted = [fragment.text for fragment in fragments if not fragment.keep]
+        translated = iter(self._translate_units(wanted, apart))
+        parts = [
+            replace(BLANK, text=fragment.text, tokens=(fragment.text,)) if fragment.keep else next(translated)
+            for fragment in fragments
+        ]
+        return joined(parts, "".join(part.text for part in parts), tuple(fragment.text for fragment in fragments))
+
+    # Batches
+
+    def _run(self, units: Mapping[int, Unit], job: Job, progress: Callable[[float], None]) -> dict[int, Translation]:
+        found: dict[int, Translation] = {}
+        rows = {number: unit.ids for number, unit in units.items()}
+        width = job.config.nbest if job.config.sample else job.config.beam
+        for places in batches_by_length(rows, job.batch_tokens // width, job.batch_size):
+            batch = [units[place] for place in places]
+            with evaluating(self.model):
+                found |= zip(places, self._translate_batch(batch, job), strict=True)
+            progress(len(found) / len(units))
+        return found
+
+    def _translate_batch(self, units: Sequence[Unit], job: Job) -> list[Translation]:
+        source, recorder = self._padded([unit.ids for unit in units]), Recorder() if job.tree else None
+        hypotheses = self._search(units, source, job, recorder)
+        looks = self._look(units, source, hypotheses, job)
+        translations: list[Translation] = []
+        for number, (unit, found) in enumerate(zip(units, hypotheses, strict=True)):
+            best, *others = (self._read(unit, one, looks.get((number, rank)), job) for rank, one in enumerate(found))
+            tree = self._tree(recorder, number, job)
+            translations.append(replace(best, alternatives=tuple(others), tree=tree))
         return translations
 
-    def _encode(self, text: str, tag: str | None, line: int) -> list[int]:
-        ids = source_ids(self.tokenizer, text, tag)
-        if self.max_source is not None and len(ids) > self.max_source:
-            raise RegardError(
-                f"line {line} has {len(ids)} tokens, but the model takes at most {self.max_source}. "
-                "Split the line into sentences."
-            )
-        return ids
-
-    def _search(self, rows: Sequence[Sequence[int]], config: SearchConfig) -> list[list[Hypothesis]]:
-        limits = [len(ids) + config.max_extra for ids in rows]
+    def _search(
+        self, units: Sequence[Unit], source: Source, job: Job, recorder: Recorder | None
+    ) -> list[list[Hypothesis]]:
+        limits = [job.config.limit(len(unit.ids)) for unit in units]
         if self.max_target is not None:
             limits = [min(limit, self.max_target) for limit in limits]
-        with evaluating(self.model):
-            return search(self.model, Source((pad(rows).to(self.device),)), config, limits)
+        demands = [unit.demands for unit in units]
+        if job.config.sample:
+            return sample(self.model, source, job.config, [name_of(unit.ids) for unit in units], limits, demands)
+        return search(self.model, source, job.config, limits, demands, recorder)
 
-    def _read(self, hypotheses: Sequence[Hypothesis]) -> Translation:
-        best, *others = (self._decode(hypothesis) for hypothesis in hypotheses)
-        return replace(best, alternatives=tuple(others))
+    def _look(
+        self, units: Sequence[Unit], source: Source, hypotheses: Sequence[Sequence[Hypothesis]], job: Job
+    ) -> dict[tuple[int, int], Forced]:
+        """Where the model looked for each hypothesis: it is asked again, so that the search is the same for all."""
+        if job.heads is None and not job.trace:
+            return {}
+        asked = [(number, rank) for number, found in enumerate(hypotheses) for rank in range(len(found))]
+        rows = torch.tensor([number for number, _ in asked], device=source.tokens.device)
+        ones = [hypotheses[number][rank] for number, rank in asked]
+        answers = force(
+            self.model,
+            Source((source.tokens[rows],)),
+            [one.tokens for one in ones],
+            ended=[len(one.token_scores) > len(one.tokens) for one in ones],
+            look=True,
+            best=job.trace,
+        )
+        return dict(zip(asked, answers, strict=True))
 
-    def _decode(self, hypothesis: Hypothesis) -> Translation:
+    def _padded(self, rows: Sequence[Sequence[int]]) -> Source:
+        return Source((pad(rows, padded_length(max(map(len, rows)))).to(self.device),))
+
+    # Reading what was found
+
+    def _read(self, unit: Unit, hypothesis: Hypothesis, forced: Forced | None, job: Job) -> Translation:
         text = target_text(self.tokenizer, hypothesis.tokens)
-        pieces = tuple(self.tokenizer.target.pieces(list(hypothesis.tokens)))
-        return Translation(text, hypothesis.score, pieces, hypothesis.finished)
+        stopped = job.wording.stopped(text)
+        tokens = tuple(self.tokenizer.target.pieces(list(hypothesis.tokens)))
+        translation = Translation(
+            text=text if stopped is None else stopped,
+            score=hypothesis.score,
+            tokens=tokens,
+            finished=hypothesis.finished,
+            token_scores=hypothesis.token_scores,
+        )
+        if forced is None:
+            return translation
+        return replace(
+            translation,
+            alignment=self._align(unit.text, hypothesis.tokens, forced, job),
+            trace=traced(self.tokenizer, unit.text, job.tag, hypothesis.tokens, forced) if job.trace else (),
+        )
+
+    def _scored(self, source: str, target: str, tokens: Sequence[int], forced: Forced, job: Job) -> Translation:
+        return Translation(
+            text=target,
+            score=forced.score,
+            tokens=tuple(self.tokenizer.target.pieces(list(tokens))),
+            finished=True,
+            token_scores=tuple(forced.token_scores),
+            alignment=self._align(source, tokens, forced, job),
+        )
+
+    def _align(self, source: str, tokens: Sequence[int], forced: Forced, job: Job) -> Alignment | None:
+        if job.heads is None:
+            return None
+        tags = int(job.tag is not None)
+        attention = [look[:, :, tags:] for look in forced.attention]
+        words = source_words(self.tokenizer, source), target_words(self.tokenizer.target, tokens)
+        return align(attention, job.heads, *words)
+
+    def _tree(self, recorder: Recorder | None, number: int, job: Job) -> dict[str, Any] | None:
+        if recorder is None:
+            return None
+        groups = job.config.groups
+        trees = [
+            recorder.trees[number * groups + group].to_json(self.tokenizer.target.pieces) for group in range(groups)
+        ]
+        return trees[0] if groups == 1 else {"groups": trees}
 
 
 def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[int]:
@@ -184,30 +341,76 @@ def target_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     return text.translate(LINE_BREAKS_TO_SPACES)
 
 
-def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int) -> Iterator[list[int]]:
-    """The keys of `encoded`, longest first, in groups of rows × longest ≤ `budget`, or of one."""
+def name_of(ids: Sequence[int]) -> int:
+    """A number for a sentence that names its noise: equal sentences have equal ones, wherever they stand."""
+    return int.from_bytes(hashlib.blake2b(repr(list(ids)).encode(), digest_size=8).digest(), "little")
+
+
+def padded_length(length: int) -> int:
+    """Of a source: a function of its own length alone."""
+    return -(-length // STRIDE) * STRIDE
+
+
+def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int, most: int = 0) -> Iterator[list[int]]:
+    """The keys of `encoded`, longest first, in groups of one padded length and rows × that ≤ `budget`, or of one.
+
+    `most` bounds the rows of a group; 0 does not.
+    """
     group: list[int] = []
+    width = 0
     for key in sorted(encoded, key=lambda key: -len(encoded[key])):
-        if group and (len(group) + 1) * len(encoded[group[0]]) > budget:
+        own = padded_length(len(encoded[key]))
+        if group and (own != width or (len(group) + 1) * own > budget or len(group) == most):
             yield group
             group = []
         group.append(key)
+        width = own
     if group:
         yield group
+
+
+def merged(plan: Plan, translations: Sequence[Translation]) -> Translation:
+    """The translation of a line from those of its units."""
+    if plan.whole:
+        return translations[0]
+    return joined(translations, plan.join([one.text for one in translations]), plan.units)
+
+
+def joined(translations: Sequence[Translation], text: str, sources: Sequence[str]) -> Translation:
+    """Several as one: scores are summed, tokens put behind each other; there are no alternatives to the whole."""
+    return Translation(
+        text=text,
+        score=sum(one.score for one in translations),
+        tokens=tuple(token for one in translations for token in one.tokens),
+        finished=all(one.finished for one in translations),
+        token_scores=tuple(score for one in translations for score in one.token_scores),
+        alignment=joined_alignment(translations, sources),
+        trace=tuple(step for one in translations for step in one.trace),
+    )
+
+
+def joined_alignment(translations: Sequence[Translation], sources: Sequence[str]) -> Alignment | None:
+    """Word by word, the words of each unit counted behind those of the units before; tokens are not aligned."""
+    if not any(one.alignment for one in translations):
+        return None
+    words: list[tuple[int, int]] = []
+    source = target = 0
+    for one, text in zip(translations, sources, strict=True):
+        count = len(one.text.split())
+        pairs = one.alignment.words if one.alignment else tuple((place, place) for place in range(count))
+        words += [(source + left, target + right) for left, right in pairs]
+        source, target = source + len(text.split()), target + count
+    return Alignment(tuple(words), ())
 
 
 @contextmanager
 def evaluating(model: object) -> Generator[None]:
     """Without dropout inside the block; a model in training goes on training behind it."""
-    if not isinstance(model, nn.Module) or not model.training:
-        yield
-        return
-    model.eval()
+    parts = [part for part in getattr(model, "models", (model,)) if isinstance(part, nn.Module) and part.training]
+    for part in parts:
+        part.eval()
     try:
         yield
     finally:
-        model.train()
-
-
-def ignore(_done: int) -> None:
-    """Progress that nobody looks at."""
+        for part in parts:
+            part.train()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Source
 
-__all__ = ["Architecture", "Decodable", "LinearOutput", "Source", "State"]
+__all__ = ["Architecture", "Attentive", "Decodable", "LinearOutput", "Source", "State"]
 
 
 @runtime_checkable
@@ -38,6 +38,17 @@ class Decodable(Protocol):
 
     def step(self, tokens: Int[Tensor, " R"], state: Any) -> tuple[Float[Tensor, "R V"], Any]:
         """Logits of the token that follows `tokens`, and the state behind it."""
+        ...
+
+
+@runtime_checkable
+class Attentive(Protocol):
+    """A `Decodable` that can say where it looked in the source."""
+
+    def step_and_look(
+        self, tokens: Int[Tensor, " R"], state: Any
+    ) -> tuple[Float[Tensor, "R V"], Any, Float[Tensor, "R Y N S"]]:
+        """As `step`, and each row's attention over the source, by layer (Y) and head (N)."""
         ...
 
 

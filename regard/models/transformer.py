@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -19,6 +18,7 @@ from regard.nn.attention import KVCache, MultiHeadAttention, Probe
 from regard.nn.dropout import dropout
 from regard.nn.embedding import Embedding, new_matrix
 from regard.nn.feedforward import FeedForward
+from regard.nn.linear import linear
 from regard.nn.masks import causal_mask, padding_mask
 from regard.nn.positions import POSITIONS, build_positions
 from regard.text.tokenizer import END, PAD, START
@@ -158,7 +158,7 @@ class DecoderLayer(nn.Module):
 
     def remember(self, memory: Float[Tensor, "B S D"]) -> KVCache:
         """The source's keys and values, by this layer's own projections."""
-        return self.cross_attention.remember(memory)
+        return self.cross_attention.remember(memory).contiguous()
 
     def step(
         self,
@@ -173,14 +173,14 @@ class DecoderLayer(nn.Module):
 
         def look_back(y: Tensor) -> Tensor:
             nonlocal grown
-            new = self.attention.remember(y)
+            new = self.attention.remember(y).contiguous()
             grown = new if past is None else past.append(new.keys, new.values)
-            return self.attention.over(self.attention.queries(y), grown, None, probe)
+            return self.attention.step(self.attention.queries(y), grown, None, probe)
 
         def look_across(y: Tensor) -> Tensor:
             grouped = y.view(memory.keys.size(0), -1, y.size(-1))
             queries = self.cross_attention.queries(grouped)
-            return self.cross_attention.over(queries, memory, memory_mask, probe).reshape(y.shape)
+            return self.cross_attention.step(queries, memory, memory_mask, probe).reshape(y.shape)
 
         x = self.residuals[0](x, look_back)
         x = self.residuals[1](x, look_across)
@@ -259,7 +259,7 @@ class Transformer(nn.Module):
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """To logits (section 3.4)."""
-        return F.linear(features, self.output_weight, self.output_bias)
+        return linear(features, self.output_weight, self.output_bias)
 
     def forward(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T V"]:
         return self.project(self.features(batch, probe))
@@ -280,3 +280,12 @@ class Transformer(nn.Module):
             pasts.append(grown)
         after = TransformerState(state.memories, state.memory_mask, state.owners, tuple(pasts), state.length + 1)
         return self.project(self.decoder_norm(x[:, 0])), after
+
+    def step_and_look(
+        self, tokens: Int[Tensor, " R"], state: TransformerState
+    ) -> tuple[Float[Tensor, "R V"], TransformerState, Float[Tensor, "R Y N S"]]:
+        """As `step`, and the attention over the source, by layer (Y) and head (N)."""
+        probe = Probe()
+        logits, after = self.step(tokens, state, probe)
+        across = torch.stack([look.weights.transpose(1, 2).flatten(0, 1) for look in probe.looks[1::2]], 1)
+        return logits, after, across

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from regard.errors import ConfigError
 from regard.nn.dropout import dropout as drop
+from regard.nn.linear import Linear, linear
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,27 @@ def attend(
     return drop(weights, dropout, training=True) @ v_BNKH
 
 
+def attend_by_row(
+    q_BNTH: Float[Tensor, "B N T H"],
+    k_BNKH: Float[Tensor, "B N K H"],
+    v_BNKH: Float[Tensor, "B N K Hv"],
+    mask: Bool[Tensor, "#B 1 #T K"] | None = None,
+) -> Float[Tensor, "B N T Hv"]:
+    """`attend` for the few queries of a decoder's step, without a matrix product.
+
+    A row's bits then depend on its own query and keys alone. In the fused kernel they depend also on the thread that
+    takes the row: each has a scratch of its own, which may be aligned differently. With a query or a handful of them
+    this is as fast.
+    """
+    scores = (q_BNTH.contiguous()[:, :, :, None] * k_BNKH[:, :, None]).sum(-1) / math.sqrt(q_BNTH.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(-1)
+    if mask is not None:
+        weights = weights * mask.any(-1, keepdim=True)
+    return (weights[..., None] * v_BNKH[:, :, None]).sum(-2)
+
+
 def split_heads(x: Float[Tensor, "B T NH"], heads: int) -> Float[Tensor, "B N T H"]:
     """Neighbouring features belong to one head."""
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
@@ -89,6 +111,10 @@ class KVCache:
 
     def rows(self, index: Tensor) -> KVCache:
         return KVCache(self.keys.index_select(0, index), self.values.index_select(0, index))
+
+    def contiguous(self) -> KVCache:
+        """Laid out as the axes say, which is how `attend_by_row` reads them."""
+        return KVCache(self.keys.contiguous(), self.values.contiguous())
 
 
 class MultiHeadAttention(nn.Module):
@@ -120,7 +146,7 @@ class MultiHeadAttention(nn.Module):
         self.sizes = (heads * self.key_width, heads * self.key_width, heads * self.value_width)
         self.weight = nn.Parameter(torch.empty(sum(self.sizes), width))
         self.bias = nn.Parameter(torch.zeros(sum(self.sizes))) if bias else None
-        self.output = nn.Linear(heads * self.value_width, width, bias=bias)
+        self.output = Linear(heads * self.value_width, width, bias=bias)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -141,7 +167,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Self-attention, or attention over `memory`."""
         if memory is None:
-            q, k, v = F.linear(query, self.weight, self.bias).split(self.sizes, dim=-1)
+            q, k, v = linear(query, self.weight, self.bias).split(self.sizes, dim=-1)
             cache = KVCache(split_heads(k, self.heads), split_heads(v, self.heads))
             return self.over(split_heads(q, self.heads), cache, mask, probe)
         return self.over(self.queries(query), self.remember(memory), mask, probe)
@@ -157,14 +183,26 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         return self.output(join_heads(attend(q_BNTH, cache.keys, cache.values, mask, dropout=dropout, probe=probe)))
 
+    def step(
+        self,
+        q_BNTH: Float[Tensor, "B N T H"],
+        cache: KVCache,
+        mask: Bool[Tensor, "#B 1 #T K"] | None = None,
+        probe: Probe | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """`over`, for the few queries of a decoder's step; without dropout."""
+        if probe is not None:
+            return self.output(join_heads(attend(q_BNTH, cache.keys, cache.values, mask, probe=probe)))
+        return self.output(join_heads(attend_by_row(q_BNTH, cache.keys, cache.values, mask)))
+
     def queries(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T H"]:
         size = self.sizes[0]
-        return split_heads(F.linear(x, self.weight[:size], None if self.bias is None else self.bias[:size]), self.heads)
+        return split_heads(linear(x, self.weight[:size], None if self.bias is None else self.bias[:size]), self.heads)
 
     def remember(self, x: Float[Tensor, "B K D"]) -> KVCache:
         """Keys and values of `x`."""
         size = self.sizes[0]
-        both = F.linear(x, self.weight[size:], None if self.bias is None else self.bias[size:])
+        both = linear(x, self.weight[size:], None if self.bias is None else self.bias[size:])
         keys, values = both.split(self.sizes[1:], dim=-1)
         return KVCache(split_heads(keys, self.heads), split_heads(values, self.heads))
 

@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.nn.dropout import dropout
+from regard.nn.linear import Linear
 
 
 class FeedForward(nn.Module):
@@ -13,8 +14,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, width: int, hidden: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.inner = nn.Linear(width, hidden)
-        self.outer = nn.Linear(hidden, width)
+        self.inner = Linear(width, hidden)
+        self.outer = Linear(hidden, width)
         self.dropout = dropout
         for layer in (self.inner, self.outer):
             nn.init.xavier_uniform_(layer.weight)

@@ -1,0 +1,60 @@
+"""Several models as one: their probabilities averaged, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.errors import ConfigError
+from regard.models.interface import Attentive, Decodable, Source
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleState:
+    """The states of all models, row by row."""
+
+    states: tuple[Any, ...]
+
+    def reorder(self, parents: Int[Tensor, " R"]) -> EnsembleState:
+        return EnsembleState(tuple(state.reorder(parents) for state in self.states))
+
+
+class Ensemble:
+    """A `Decodable`; its logits are the logarithms of the mean probabilities."""
+
+    def __init__(self, models: Sequence[Decodable]) -> None:
+        if len({model.start_id for model in models}) != 1:
+            raise ConfigError("the models of an ensemble begin with different start symbols; train them alike")
+        self.models, self.start_id = tuple(models), models[0].start_id
+
+    def start(self, source: Source) -> EnsembleState:
+        return EnsembleState(tuple(model.start(source) for model in self.models))
+
+    def step(self, tokens: Int[Tensor, " R"], state: EnsembleState) -> tuple[Float[Tensor, "R V"], EnsembleState]:
+        steps = [model.step(tokens, own) for model, own in zip(self.models, state.states, strict=True)]
+        return mixed([logits for logits, _ in steps]), EnsembleState(tuple(after for _, after in steps))
+
+    def step_and_look(
+        self, tokens: Int[Tensor, " R"], state: EnsembleState
+    ) -> tuple[Float[Tensor, "R V"], EnsembleState, Float[Tensor, "R 1 1 S"]]:
+        """As `step`, and the mean attention of all models, layers and heads."""
+        looks: list[tuple[Tensor, Any, Tensor]] = []
+        for model, own in zip(self.models, state.states, strict=True):
+            if not isinstance(model, Attentive):
+                raise ConfigError("a model of the ensemble does not attend to its source")
+            looks.append(model.step_and_look(tokens, own))
+        attention = torch.stack([attention.mean((1, 2), keepdim=True) for _, _, attention in looks]).mean(0)
+        after = EnsembleState(tuple(after for _, after, _ in looks))
+        return mixed([logits for logits, _, _ in looks]), after, attention
+
+
+def mixed(logits: Sequence[Float[Tensor, "*B V"]]) -> Float[Tensor, "*B V"]:
+    """log of the mean of the softmaxes."""
+    stacked = torch.stack([one.log_softmax(-1, dtype=torch.float32) for one in logits])
+    return stacked.logsumexp(0) - math.log(len(logits))

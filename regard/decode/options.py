@@ -1,0 +1,161 @@
+"""What one call may ask for, checked and put together before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypedDict
+
+from regard.decode.alignment import Heads
+from regard.decode.config import SAMPLING_DEFAULTS, SearchConfig
+from regard.decode.wording import Terms, Wording, read_terms
+from regard.errors import ConfigError
+from regard.text.keep import compiled
+
+LONG = ("split", "window", "refuse")
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of `Translator.translate`. What is None or missing is taken from the run."""
+
+    # The search: as in `SearchConfig`.
+    beam: int | None
+    length_penalty: float | None
+    length_form: str | None
+    coverage_penalty: float | None
+    groups: int | None
+    diversity: float | None
+    nbest: int | None
+    max_extra: int | None
+    max_length: int | None
+    min_length: int | None
+    sample: bool | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    typical: float | None
+    seed: int | None
+    repetition_penalty: float | None
+    frequency_penalty: float | None
+    presence_penalty: float | None
+    no_repeat_ngram: int | None
+    # The wording: as in `Wording`.
+    prefix: str | None
+    banned: Sequence[str]
+    required: Sequence[str]
+    stop: Sequence[str]
+    terms: Path | Terms | None
+    """A terminology file, or its pairs."""
+    keep: Sequence[str]
+    """Patterns: what they match in the source comes out unchanged."""
+    # What is given beside the text.
+    alignment: str | None
+    """`mean`, or the layer and head (`4.1`) whose attention says which source word each word came from."""
+    trace: int
+    """So many best next tokens at each step, and where the model looked."""
+    tree: bool
+    """The search itself: every hypothesis that was kept or dropped."""
+    # How.
+    tag: str | None
+    """The corpus tag that the model was trained to see in front of the source."""
+    long: str
+    """What becomes of an input longer than those the model was trained on: split, window or refuse."""
+    batch_tokens: int
+    """Bounds beam × sentences × padded source of a batch: memory, never the result."""
+    batch_size: int
+    """At most so many sentences in a batch; 0: as many as `batch_tokens` allows."""
+    progress: Callable[[int], None] | None
+    """Called with the number of sentences done so far."""
+    report: Callable[[str], None] | None
+    """Called with what a person should know: lines that had to be split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The settings of one call."""
+
+    config: SearchConfig
+    wording: Wording
+    keep: tuple[Any, ...]
+    heads: Heads | None
+    trace: int
+    tree: bool
+    tag: str | None
+    long: str
+    batch_tokens: int
+    batch_size: int
+    progress: Callable[[int], None]
+    report: Callable[[str], None]
+
+
+SEARCH = frozenset(each.name for each in fields(SearchConfig))
+
+
+def job_for(base: SearchConfig, options: Options) -> Job:
+    """ConfigError for options that make no sense, or not together."""
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    refuse_contradictions(given)
+    unknown = given.keys() - Options.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"translate() has no option {min(unknown)!r}")
+    search = {name: value for name, value in given.items() if name in SEARCH}
+    if search.get("beam", base.beam) < base.nbest and "nbest" not in search:
+        search["nbest"] = search["beam"]
+    terms = given.get("terms", ())
+    return Job(
+        config=replace(base, **search),
+        wording=Wording(
+            prefix=given.get("prefix", ""),
+            banned=tuple(given.get("banned", ())),
+            required=tuple(given.get("required", ())),
+            stop=tuple(given.get("stop", ())),
+            terms=read_terms(terms) if isinstance(terms, Path) else tuple(terms),
+        ),
+        keep=compiled(given.get("keep", ())),
+        heads=Heads.parse(given["alignment"]) if "alignment" in given else None,
+        trace=checked("trace", given.get("trace", 0), 0),
+        tree=given.get("tree", False),
+        tag=given.get("tag"),
+        long=one_of("long", given.get("long", "split"), LONG),
+        batch_tokens=checked("batch_tokens", given.get("batch_tokens", 4096), 1),
+        batch_size=checked("batch_size", given.get("batch_size", 0), 0),
+        progress=given.get("progress", ignore),
+        report=given.get("report", ignore),
+    )
+
+
+def refuse_contradictions(given: dict[str, Any]) -> None:
+    """Options that exclude each other, though each alone makes sense."""
+    if given.get("sample"):
+        for name in ("beam", "groups", "coverage_penalty", "tree"):
+            if given.get(name, 1) not in (1, 0, False):
+                raise ConfigError(f"{option(name)} searches and --sample draws; give one of the two")
+        if given.get("required") or given.get("terms"):
+            raise ConfigError("--require and --terms need a beam and --sample draws; leave one of them out")
+    elif "sample" not in given or given["sample"] is False:
+        for name in SAMPLING_DEFAULTS:
+            if name in given and given[name] != SAMPLING_DEFAULTS[name]:
+                raise ConfigError(f"{option(name)} has no effect without --sample")
+
+
+def option(name: str) -> str:
+    """A keyword as the command line spells it."""
+    return f"--{name.replace('_', '-')}"
+
+
+def checked(name: str, value: int, low: int) -> int:
+    if value < low:
+        raise ConfigError(f"{option(name)} {value} must be {low} or more")
+    return value
+
+
+def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise ConfigError(f"{option(name)} {value!r} is not one of {', '.join(allowed)}")
+    return value
+
+
+def ignore(_: object) -> None:
+    """What nobody looks at."""

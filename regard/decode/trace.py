@@ -1,0 +1,60 @@
+"""A decoder at work, step by step: what it has written, where it looks, and its best next words (SPEC section 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.decode.forced import Forced
+from regard.text.tokenizer import END, SPECIALS, Tokenizer
+
+LOOKED_AT = 3
+"""Source tokens shown a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the decoder."""
+
+    written: str
+    """What it has written so far."""
+    looks: tuple[tuple[str, float], ...]
+    """The source tokens that it looks at most, with their share of the attention (mean of layers and heads)."""
+    best: tuple[tuple[str, float], ...]
+    """Its best next tokens with their probabilities."""
+    token: str
+    """The one that came."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "written": self.written,
+            "looks": [list(look) for look in self.looks],
+            "best": [list(one) for one in self.best],
+            "token": self.token,
+        }
+
+    def line(self) -> str:
+        """For people."""
+        looks = "  ".join(f"{token} {100 * share:.0f} %" for token, share in self.looks)
+        best = "  ".join(f"{token} {100 * probability:.1f} %" for token, probability in self.best)
+        return f"{self.written or '—'}  | looks at {looks}  | next {best}  → {self.token}"
+
+
+def traced(
+    tokenizer: Tokenizer, source: str, tag: str | None, tokens: Sequence[int], forced: Forced
+) -> tuple[Step, ...]:
+    """The steps that wrote `tokens`."""
+    tags = [] if tag is None else [f"<{tag}>"]
+    seen = [*tags, *tokenizer.source.pieces(tokenizer.source.encode(source)), SPECIALS[END]]
+    steps: list[Step] = []
+    for place, (attention, best) in enumerate(zip(forced.attention, forced.best, strict=True)):
+        shares = attention.mean((0, 1))[: len(seen)]
+        top = shares.topk(min(LOOKED_AT, len(seen)))
+        looks = tuple((seen[at], share) for share, at in zip(top.values.tolist(), top.indices.tolist(), strict=True))
+        pieces = tokenizer.target.pieces([token for token, _ in best])
+        likely = tuple((piece, math.exp(score)) for piece, (_, score) in zip(pieces, best, strict=True))
+        came = tokenizer.target.pieces([tokens[place] if place < len(tokens) else END])[0]
+        steps.append(Step(tokenizer.target.decode(list(tokens[:place])), looks, likely, came))
+    return tuple(steps)

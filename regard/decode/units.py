@@ -1,0 +1,58 @@
+"""A line of text as the units that a model translates: one, or several where it is too long or holds what must stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from regard.errors import RegardError
+from regard.text.fitting import join_windows, split_to_fit, windows_to_fit
+from regard.text.sentences import rejoined
+
+OVERLAP = 0.25
+"""The share of a window that it has in common with its neighbour."""
+
+Join = Callable[[Sequence[str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a line is translated: its units, and how their translations become one."""
+
+    units: tuple[str, ...]
+    join: Join
+
+    @property
+    def whole(self) -> bool:
+        """One unit, which is the line."""
+        return len(self.units) == 1
+
+
+def plan_line(
+    text: str, size: Callable[[str], int], limit: int | None, long: str, place: str, report: Callable[[str], None]
+) -> Plan:
+    """A line that fits is one unit; a longer one is split, windowed or refused, and said so."""
+    if limit is None or (fits_surely(text, limit) or size(text) <= limit):
+        return Plan((text,), only)
+    if long == "refuse":
+        raise RegardError(
+            f"{place} has {size(text):,} tokens, but the model was trained on at most {limit:,}. "
+            "Split the line into sentences, or let --long split or --long window do it."
+        )
+    if long == "window":
+        windows = windows_to_fit(text, size, limit, int(limit * OVERLAP))
+        report(f"{place} is longer than the {limit:,} tokens the model was trained on: {len(windows):,} windows")
+        return Plan(tuple(window.text for window in windows), partial(join_windows, windows))
+    pieces = split_to_fit(text, size, limit)
+    report(f"{place} is longer than the {limit:,} tokens the model was trained on: split into {len(pieces):,}")
+    return Plan(tuple(piece.text for piece in pieces), partial(rejoined, pieces))
+
+
+def fits_surely(text: str, limit: int) -> bool:
+    """Without asking the tokenizer: a token is at least a byte, and one may stand for the space in front."""
+    return 4 * len(text) + 1 <= limit
+
+
+def only(translations: Sequence[str]) -> str:
+    return translations[0]

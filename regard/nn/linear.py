@@ -1,0 +1,50 @@
+"""Matrix products whose rows do not know their neighbours.
+
+The bits of a row of a product depend on how many rows there are: a library for matrices picks another kernel, another
+order of summing, for 3 rows than for 300. In training that is nobody's business. In inference it would let a sentence's
+translation depend on what else is in the batch, so there every product runs in calls of one fixed shape.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+BLOCK = 32
+"""Rows of one call. Fewer cost more calls, more cost a lonely sentence the time of a whole block."""
+
+
+def linear(
+    x: Float[Tensor, "*B I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "*B O"]:
+    """xWᵀ + b; inside `torch.inference_mode` each row has the bits that it would have alone."""
+    if not torch.is_inference_mode_enabled():
+        return F.linear(x, weight, bias)
+    rows = x.reshape(-1, x.size(-1))
+    return linear_in_blocks(rows, weight, bias).view(*x.shape[:-1], weight.size(0))
+
+
+def linear_in_blocks(
+    rows: Float[Tensor, "R I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
+) -> Float[Tensor, "R O"]:
+    """BLOCK rows a call; the last block is filled up with zeros."""
+    count = rows.size(0)
+    missing = -count % BLOCK
+    padded = F.pad(rows, (0, 0, 0, missing)) if missing else rows.contiguous()
+    result = padded.new_empty(padded.size(0), weight.size(0))
+    turned = weight.t()
+    for block, place in zip(padded.split(BLOCK), result.split(BLOCK), strict=True):
+        if bias is None:
+            torch.mm(block, turned, out=place)
+        else:
+            torch.addmm(bias, block, turned, out=place)
+    return result[:count]
+
+
+class Linear(nn.Linear):
+    """`nn.Linear` through `linear`."""
+
+    def forward(self, input: Float[Tensor, "*B I"]) -> Float[Tensor, "*B O"]:
+        return linear(input, self.weight, self.bias)
