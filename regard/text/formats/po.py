@@ -5,7 +5,7 @@ counted. The encoding is the header's charset.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -62,11 +62,40 @@ def write(sink: Sink, pairs: Iterable[tuple[str, str]], languages: tuple[str, st
             continue
         count = seen[hash(source)] = seen.get(hash(source), 0) + 1
         context = f'msgctxt "{count}"\n' if count > 1 else ""
-        sink.text(f"\n{context}msgid {_quoted(source)}\nmsgstr {_quoted(target)}\n")
+        sink.text(f'\n{context}msgid "{escaped(source)}"\nmsgstr "{escaped(target)}"\n')
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.translate(ESCAPES) + '"'
+def escaped(text: str) -> str:
+    """The text as it stands between quotes."""
+    return text.translate(ESCAPES)
+
+
+def unescaped(content: str, place: str) -> str:
+    """What stands between quotes as text; CorpusError, naming `place`, where the quotes do not fit."""
+    if UNESCAPED_QUOTE.search(content) or (len(content) - len(content.rstrip("\\"))) % 2:
+        raise broken(place, "a quote that is not closed, or one inside a text without \\ before it")
+    return ESCAPE.sub(_character, content) if "\\" in content else content
+
+
+def charset_of(head: bytes, place: Callable[[int], str]) -> str:
+    """The charset that the header in these first bytes tells; UTF-8 where it tells none."""
+    match = CHARSET.search(head)
+    if match is None or match[1] == b"CHARSET":  # a template that nobody has filled in
+        return "utf-8"
+    charset = match[1].decode("ascii").lower()
+    try:
+        works = "\n".encode(charset) == b"\n"
+    except (LookupError, UnicodeError):
+        works = False
+    if not works:
+        line = place(head.count(b"\n", 0, match.start()) + 1)
+        raise broken(line, f"the charset '{charset}' is not known, or not one of lines")
+    return charset
+
+
+def broken(place: str, what: str) -> CorpusError:
+    """What is wrong with a PO file, and who tells more."""
+    return CorpusError(f"{place}: not a PO file: {what}. `msgfmt --check` of gettext tells more.")
 
 
 def _entries(files: CorpusFiles, reading: Reading) -> Iterator[_Entry]:
@@ -90,16 +119,16 @@ def _entries(files: CorpusFiles, reading: Reading) -> Iterator[_Entry]:
                 entry.line = number
             current = keyword[1]
             if current in entry.fields:
-                raise _broken(files, number, f"a second {current} in one entry")
+                raise broken(f"{files.source}:{number}", f"a second {current} in one entry")
         content = keyword[3] if keyword is not None else _continuation(files, number, line, current)
-        entry.fields.setdefault(current, []).append(_unescaped(files, number, content))
+        entry.fields.setdefault(current, []).append(unescaped(content, f"{files.source}:{number}"))
     if entry.fields:
         yield from _finished(files, entry, entry.line)
 
 
 def _finished(files: CorpusFiles, entry: _Entry, number: int) -> Iterator[_Entry]:
     if "msgid" not in entry.fields or not any(name.startswith("msgstr") for name in entry.fields):
-        raise _broken(files, entry.line, "an entry without msgid or without msgstr")
+        raise broken(f"{files.source}:{entry.line}", "an entry without msgid or without msgstr")
     if entry.text("msgid") or "msgctxt" in entry.fields:
         yield entry
 
@@ -107,14 +136,8 @@ def _finished(files: CorpusFiles, entry: _Entry, number: int) -> Iterator[_Entry
 def _continuation(files: CorpusFiles, number: int, line: str, current: str) -> str:
     quoted = QUOTED.fullmatch(line.strip())
     if quoted is None or not current:
-        raise _broken(files, number, "neither a keyword with a quoted text nor a quoted text that goes on")
+        raise broken(f"{files.source}:{number}", "neither a keyword with a quoted text nor a quoted text that goes on")
     return quoted[1]
-
-
-def _unescaped(files: CorpusFiles, number: int, content: str) -> str:
-    if UNESCAPED_QUOTE.search(content) or (len(content) - len(content.rstrip("\\"))) % 2:
-        raise _broken(files, number, "a quote that is not closed, or one inside a text without \\ before it")
-    return ESCAPE.sub(_character, content) if "\\" in content else content
 
 
 def _character(escape: re.Match[str]) -> str:
@@ -130,7 +153,7 @@ def _decoded_lines(files: CorpusFiles) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; comments, whose encoding nobody checks, with U+FFFD where they are damaged."""
     blocks = read_blocks(files.source)
     first = next(blocks, b"").removeprefix(BYTE_ORDER_MARK)
-    charset = _charset(files, first)
+    charset = charset_of(first, lambda number: f"{files.source}:{number}")
     for number, raw in enumerate(_raw_lines(chain([first], blocks)), start=1):
         line = raw.removesuffix(b"\r")
         try:
@@ -142,21 +165,6 @@ def _decoded_lines(files: CorpusFiles) -> Iterator[tuple[int, str]]:
             ) from None
 
 
-def _charset(files: CorpusFiles, first: bytes) -> str:
-    match = CHARSET.search(first)
-    if match is None or match[1] == b"CHARSET":  # a template that nobody has filled in
-        return "utf-8"
-    charset = match[1].decode("ascii").lower()
-    try:
-        works = "\n".encode(charset) == b"\n"
-    except (LookupError, UnicodeError):
-        works = False
-    if not works:
-        number = first.count(b"\n", 0, match.start()) + 1
-        raise _broken(files, number, f"the charset '{charset}' is not known, or not one of lines")
-    return charset
-
-
 def _raw_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     for block in blocks:
@@ -164,7 +172,3 @@ def _raw_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield from lines
     if rest:
         yield rest
-
-
-def _broken(files: CorpusFiles, number: int, what: str) -> CorpusError:
-    return CorpusError(f"{files.source}:{number}: not a PO file: {what}. `msgfmt --check` of gettext tells more.")

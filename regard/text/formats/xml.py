@@ -21,6 +21,8 @@ from regard.text.formats.unit import NOT_XML, Sink, Unit, without
 NATIVE_CODE = frozenset({"bpt", "ept", "ph", "it", "ut"})
 """Inline elements whose content is markup of the original document; text only inside a `sub`."""
 LINE_BREAK_TYPES = frozenset({"lb", "x-lb", "xlf:lb", "br", "x-br", "x-html-br"})
+UNDEFINED_ENTITY = "undefined entity"
+"""As expat says it."""
 NO_DTD = 0
 """expat's XML_PARAM_ENTITY_PARSING_NEVER: a DOCTYPE's outside part is not asked for."""
 
@@ -113,7 +115,7 @@ class UnitHandler(ContentHandler):
             self.segment.add(content)
 
     def skippedEntity(self, name: str) -> None:  # noqa: N802
-        raise _entities_refused(self.path, self.line, f"&{name};")
+        raise entities_refused(self.place, f"&{name};")
 
 
 def read_xml(path: Path, handler: UnitHandler, root: str) -> Iterator[Unit]:
@@ -134,10 +136,11 @@ def _feed(parser: DefusedExpatParser, block: bytes | None, handler: UnitHandler,
     try:
         parser.close() if block is None else parser.feed(block)
     except SAXParseException as error:
-        return _not_xml(handler.path, error, root)
+        place = f"{handler.path}:{error.getLineNumber()}"
+        return not_xml(place, error.getColumnNumber() or 0, error.getMessage(), root)
     except DefusedXmlException as error:
         name = getattr(error, "name", None) or getattr(error, "sysid", "")
-        return _entities_refused(handler.path, handler.line, str(name))
+        return entities_refused(handler.place, str(name))
     except CorpusError as error:
         return error
     return None
@@ -162,18 +165,19 @@ class _Parser(DefusedExpatParser):
         cast(Any, self)._parser.SetParamEntityParsing(NO_DTD)
 
 
-def _entities_refused(path: Path, line: int, name: str) -> CorpusError:
+def entities_refused(place: str, name: str) -> CorpusError:
+    """What a file with entities of its own is told."""
     return CorpusError(
-        f"{path}:{line}: the file uses an entity of its own ({name}); entities are refused, because they can fill the "
+        f"{place}: the file uses an entity of its own ({name}); entities are refused, because they can fill the "
         f"memory or read other files. Replace it by its text."
     )
 
 
-def _not_xml(path: Path, error: SAXParseException, root: str) -> CorpusError:
-    line, column = error.getLineNumber(), (error.getColumnNumber() or 0) + 1
-    if error.getMessage() == "undefined entity":
-        return _entities_refused(path, line or 0, "not one of XML's five")
+def not_xml(path_and_line: str, column: int, message: str, root: str) -> CorpusError:
+    """What a file that the parser refuses is told; `column` counts from 0."""
+    if message == UNDEFINED_ENTITY:
+        return entities_refused(path_and_line, "not one of XML's five")
     return CorpusError(
-        f"{path}:{line}, character {column}: not valid XML ({error.getMessage()}). Mend the line, or export the "
+        f"{path_and_line}, character {column + 1}: not valid XML ({message}). Mend the line, or export the "
         f"{root} file again."
     )

@@ -1,0 +1,181 @@
+"""PO: empty translations are filled and their entries marked fuzzy; everything else stays byte for byte.
+
+Plural form 0 is made of msgid, the others of msgid_plural. The lines of a msgid are translated apart and its line
+breaks kept, as gettext demands of those at its ends. Header, obsolete and translated entries stay. The encoding is the
+header's charset; a character that it lacks becomes `?` and is reported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from regard.errors import CorpusError
+from regard.text.documents.part import Part, edges, one_line, verbatim, writable
+from regard.text.documents.stream import Document, split_end
+from regard.text.formats.po import KEYWORD, QUOTED, broken, charset_of, escaped, unescaped
+
+
+@dataclass(slots=True)
+class Field:
+    """A msgid, msgstr …: its text, and which of the entry's lines hold it."""
+
+    name: str
+    first: int
+    text: str
+    lines: int = 1
+
+
+@dataclass(slots=True)
+class Entry:
+    """Comments and fields up to the next entry, as raw lines."""
+
+    start: int
+    lines: list[bytes] = field(default_factory=list[bytes])
+    fields: dict[str, Field] = field(default_factory=dict[str, Field])
+    current: Field | None = None
+    flags: int | None = None
+    """Which line holds the flags."""
+    head: int | None = None
+    """Before which line flags belong: the first that is not a comment for people."""
+
+    def text(self, name: str) -> str:
+        return self.fields[name].text if name in self.fields else ""
+
+
+def read(document: Document) -> Iterator[Part]:
+    charset = ""
+    for entry in _raw_entries(document):
+        if not charset and any(b"msgid" in line and not line.startswith(b"#") for line in entry.lines):
+            start = entry.start
+            charset = charset_of(b"".join(entry.lines), lambda number, start=start: document.place(start + number - 1))
+        _parse(document, entry, charset or "utf-8")
+        yield from _entry_parts(document, entry, charset or "utf-8")
+
+
+def _raw_entries(document: Document) -> Iterator[Entry]:
+    """The lines, cut where an entry has its fields and a comment, a blank line or another entry follows."""
+    entry = Entry(1)
+    has_fields = has_target = False
+    for number, raw in document.lines():
+        line = raw.strip()
+        is_field = bool(line) and not line.startswith(b"#")
+        opens = has_target and line.startswith((b"msgid", b"msgctxt")) and not line.startswith(b"msgid_plural")
+        if has_fields and (not is_field or opens):
+            yield entry
+            entry, has_fields, has_target = Entry(number), False, False
+        has_fields = has_fields or is_field
+        has_target = has_target or line.startswith(b"msgstr")
+        entry.lines.append(raw)
+    if entry.lines:
+        yield entry
+
+
+def _parse(document: Document, entry: Entry, charset: str) -> None:
+    for at, raw in enumerate(entry.lines):
+        content = split_end(raw)[0]
+        if content.startswith(b"#"):
+            if content.startswith(b"#,") and entry.flags is None:
+                entry.flags = at
+            if content.startswith(b"#|") and entry.head is None:
+                entry.head = at
+        elif content.strip():
+            entry.head = at if entry.head is None else entry.head
+            _parse_field(document, entry, at, _decoded(document, entry.start + at, content, charset))
+    _check(document, entry)
+
+
+def _parse_field(document: Document, entry: Entry, at: int, line: str) -> None:
+    place = document.place(entry.start + at)
+    keyword, quoted = KEYWORD.fullmatch(line), QUOTED.fullmatch(line.strip())
+    if keyword is not None:
+        if keyword[1] in entry.fields:
+            raise broken(place, f"a second {keyword[1]} in one entry")
+        entry.current = entry.fields[keyword[1]] = Field(keyword[1], at, unescaped(keyword[3], place))
+    elif quoted is not None and entry.current is not None:
+        entry.current.text += unescaped(quoted[1], place)
+        entry.current.lines += 1
+    else:
+        raise broken(place, "neither a keyword with a quoted text nor a quoted text that goes on")
+
+
+def _check(document: Document, entry: Entry) -> None:
+    if entry.fields and ("msgid" not in entry.fields or not any(name.startswith("msgstr") for name in entry.fields)):
+        line = entry.start + min(part.first for part in entry.fields.values())
+        raise broken(document.place(line), "an entry without msgid or without msgstr")
+
+
+def _decoded(document: Document, line: int, content: bytes, charset: str) -> str:
+    try:
+        return content.decode(charset)
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{document.place(line)}, byte {error.start + 1}: 0x{content[error.start]:02X} is not valid {charset}, "
+            f"the file's charset. Convert the file (`msgconv -t UTF-8`), or mend its Content-Type."
+        ) from None
+
+
+def _entry_parts(document: Document, entry: Entry, charset: str) -> Iterator[Part]:
+    empty = {part.first: part for part in entry.fields.values() if _is_wanted(entry, part)}
+    fuzzy = bool(empty) and not _is_fuzzy(entry)
+    at = 0
+    while at < len(entry.lines):
+        raw, line = entry.lines[at], entry.start + at
+        if fuzzy and entry.flags is None and at == entry.head:
+            yield verbatim(b"#, fuzzy" + (split_end(raw)[1] or b"\n"), line)
+        if at in empty:
+            source = entry.text("msgid" if empty[at].name in ("msgstr", "msgstr[0]") else "msgid_plural")
+            yield from _filled(document, entry, empty[at], source, charset)
+            at += empty[at].lines
+            continue
+        yield verbatim(b"#, fuzzy," + raw[2:] if fuzzy and at == entry.flags else raw, line)
+        at += 1
+
+
+def _is_wanted(entry: Entry, part: Field) -> bool:
+    """An empty msgstr of an entry that is not the header."""
+    is_header = not entry.text("msgid") and "msgctxt" not in entry.fields
+    source = entry.text("msgid" if part.name in ("msgstr", "msgstr[0]") else "msgid_plural")
+    return part.name.startswith("msgstr") and not part.text and not is_header and bool(source.strip())
+
+
+def _is_fuzzy(entry: Entry) -> bool:
+    flags = entry.lines[entry.flags][2:] if entry.flags is not None else b""
+    return b"fuzzy" in (flag.strip() for flag in flags.split(b","))
+
+
+def _filled(document: Document, entry: Entry, target: Field, source: str, charset: str) -> Iterator[Part]:
+    """The msgstr in the layout of gettext: several lines start under an empty string."""
+    number = entry.start + target.first
+    raw, last = entry.lines[target.first], entry.lines[target.first + target.lines - 1]
+    end = split_end(raw)[1] or b"\n"
+
+    def encode(text: str) -> bytes:
+        return _encoded(document, number, escaped(text), charset)
+
+    before = raw[: raw.index(b'"') + 1]
+    lines = _lines(source)
+    if len(lines) > 1:
+        before += b'"' + end + b'"'
+    for at, line in enumerate(lines):
+        lead, core, trail = edges(line)
+        yield (
+            Part(before + encode(lead), core, lambda new: encode(one_line(new)), number)
+            if core
+            else verbatim(before + encode(lead), number)
+        )
+        before = encode(trail) + b'"' + (end + b'"' if at + 1 < len(lines) else b"")
+    yield verbatim(before + split_end(last)[1], number)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their LF; nothing else ends a line."""
+    lines = [line + "\n" for line in text.split("\n")]
+    return [*lines[:-1], *([lines[-1][:-1]] if lines[-1] != "\n" else [])]
+
+
+def _encoded(document: Document, number: int, text: str, charset: str) -> bytes:
+    try:
+        return writable(text).encode(charset)
+    except UnicodeEncodeError as error:
+        character = error.object[error.start]
+        document.report(f"{document.place(number)}: {character!r} is not in {charset}, the file's charset; it became ?")
+        return writable(text).encode(charset, "replace")
