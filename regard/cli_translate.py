@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from rich.console import Console
 
     from regard.decode.options import Options
@@ -109,8 +111,9 @@ def translate(
     }  # fmt: skip
     options = cast("Options", given)
     name = str(input_file) if input_file else ""
-    document = DocumentOptions(name=name, field=field, into=into, header=header)
     translator = load_all(run, with_runs or [], checkpoint)
+    language = translator.source_language or ""
+    document = DocumentOptions(name=name, field=field, into=into, header=header, language=language)
     job_for(translator.config, options)  # options that make no sense are refused before anything is read
     with ExitStack() as stack:
         stream = stack.enter_context(input_file.open("rb")) if input_file else sys.stdin.buffer

@@ -9,54 +9,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.decode.candidates import (
+    Candidates,
+    Hypothesis,
+    Scores,
+    best_candidates,
+    interleaved,
+    open_candidates,
+    write_choices,
+)
 from regard.decode.config import SearchConfig
 from regard.decode.phrases import Choice, Progress, allocate
 from regard.decode.record import DROPPED, FINISHED, OPEN, Child, Recorder
 from regard.decode.rules import Demands
 from regard.errors import RunError
 from regard.text.tokenizer import END
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """One translation."""
-
-    tokens: tuple[int, ...]
-    """Without the start and end symbols."""
-    score: float
-    """The model's log-probability of the tokens and, where the end symbol came, of the end symbol; no penalties."""
-    normalised: float
-    """What ranks it: its log-probability, penalised if asked for, under the length and coverage penalties."""
-    finished: bool
-    """False where the length limit cut it."""
-    token_scores: tuple[float, ...] = ()
-    """The log-probability of each token and of the end symbol; they sum to `score`."""
-
-
-class Candidates(NamedTuple):
-    """Continuations of each lane's hypotheses, best first; a score of −∞ marks a place that none fills."""
-
-    scores: Float[Tensor, "L K"]
-    parents: Int[Tensor, "L K"]  # which of the lane's W hypotheses it continues
-    tokens: Int[Tensor, "L K"]
-
-    def pick(self, places: Int[Tensor, "L W"]) -> Candidates:
-        """Those at `places`, in that order."""
-        return Candidates(*(part.gather(1, places) for part in self))
-
-
-class Scores(NamedTuple):
-    """What a step says of every continuation of every row."""
-
-    ranked: Float[Tensor, "R V"]  # to rank by; −∞ for what is banned
-    log_probs: Float[Tensor, "R V"]  # the model's own
-    attention: Float[Tensor, "R S"] | None = None  # where each row looked, if coverage counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +394,10 @@ class Beams:
     def _tree(self, lane: int) -> int:
         return int(self.sentences[lane]) * self.config.groups + lane % self.config.groups
 
+    def _fate(self, token: int, place: int) -> str:
+        """Of a candidate that does not stay open; an end symbol behind the W best has fallen out of the beam."""
+        return FINISHED if token == END and place < self.config.width else DROPPED
+
     def _tell(
         self, recorder: Recorder, candidates: Candidates, opened: Candidates, log_probs: Float[Tensor, "R V"]
     ) -> None:
@@ -438,8 +414,8 @@ class Beams:
                 for total, parent, token in zip(*(part[lane] for part in opened), strict=True)
             ]
             others = [
-                child(by_lane[lane], int(parent), int(token), float(total), FINISHED if int(token) == END else DROPPED)
-                for total, parent, token in zip(*(part[lane] for part in candidates), strict=True)
+                child(by_lane[lane], int(parent), int(token), float(total), self._fate(int(token), place))
+                for place, (total, parent, token) in enumerate(zip(*(part[lane] for part in candidates), strict=True))
                 if (int(parent), int(token)) not in staying
             ]
             recorder.extend(self._tree(lane), children, others)
@@ -447,34 +423,3 @@ class Beams:
 
 def child(rows: Float[Tensor, "W V"], parent: int, token: int, total: float, fate: str) -> Child:
     return Child(parent, token, float(rows[parent, token]), total, fate)
-
-
-def interleaved(groups: Sequence[Candidates]) -> Candidates:
-    """The candidates of all lanes from those of each group: lanes of a sentence lie together."""
-    return Candidates(*(torch.stack(parts, 1).flatten(0, 1) for parts in zip(*groups, strict=True)))
-
-
-def write_choices(candidates: Candidates, lane: int, choices: Sequence[Choice]) -> None:
-    """The choices in a lane's first places, and −∞ in those behind."""
-    candidates.scores[lane] = -math.inf
-    for place, choice in enumerate(choices):
-        candidates.scores[lane, place] = choice.score
-        candidates.parents[lane, place] = choice.parent
-        candidates.tokens[lane, place] = choice.token
-
-
-def best_candidates(totals: Float[Tensor, "L W"], ranked: Float[Tensor, "R V"], count: int) -> Candidates:
-    """The `count` best continuations of each lane, or as many as there are."""
-    best, tokens = ranked.topk(min(count, ranked.size(-1)))  # no row gives more, so no sum over all of V
-    per_row = best.size(-1)
-    sums = (totals.flatten()[:, None] + best).view(len(totals), -1)
-    sums, places = sums.topk(min(count, sums.size(-1)))
-    return Candidates(sums, places // per_row, tokens.view(len(totals), -1).gather(1, places))
-
-
-def open_candidates(candidates: Candidates, width: int) -> Candidates:
-    """The `width` best that do not end, or as many as there are; behind them, with −∞, some that do."""
-    ended = candidates.tokens == END
-    order = ended.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
-    scores = candidates.scores.masked_fill(ended, -math.inf)
-    return Candidates(scores, candidates.parents, candidates.tokens).pick(order)

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decode.beams import Hypothesis
+from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.rules import (
     NEVER_GENERATED,

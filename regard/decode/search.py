@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.decode.beams import Beams, Hypothesis, Scores
+from regard.decode.beams import Beams
+from regard.decode.candidates import Hypothesis, Scores
 from regard.decode.config import WIDEST_BEAM, SearchConfig
 from regard.decode.record import Recorder
 from regard.decode.rules import NO_DEMANDS, Demands, log_probabilities, ranking

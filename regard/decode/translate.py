@@ -18,7 +18,7 @@ from torch import nn
 
 from regard.data.batch import pad
 from regard.decode.alignment import Alignment, align, source_words, target_words
-from regard.decode.beams import Hypothesis
+from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.forced import Forced, force
 from regard.decode.options import Job, Options, ignore, job_for
@@ -26,7 +26,8 @@ from regard.decode.record import Recorder
 from regard.decode.rules import Demands
 from regard.decode.sample import sample
 from regard.decode.search import search
-from regard.decode.trace import Step, traced
+from regard.decode.trace import traced
+from regard.decode.translation import BLANK, Translation, joined, merged
 from regard.decode.units import Plan, plan_line
 from regard.errors import ConfigError
 from regard.models.interface import Decodable, Source
@@ -39,44 +40,6 @@ STRIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
-    """One translated sentence."""
-
-    text: str
-    """Never holds a line break."""
-    score: float
-    """The model's log-probability of the whole, end symbol included, without penalties."""
-    tokens: tuple[str, ...]
-    finished: bool
-    """False where the length limit cut it."""
-    alternatives: tuple[Translation, ...] = ()
-    """The others of the n best, best first; when sampling, the other draws."""
-    token_scores: tuple[float, ...] = ()
-    """The log-probability of each token, and of the end symbol where one came."""
-    alignment: Alignment | None = None
-    trace: tuple[Step, ...] = ()
-    tree: Mapping[str, Any] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values; what was not asked for is not there."""
-        own: dict[str, Any] = {
-            "text": self.text,
-            "score": self.score,
-            "tokens": list(self.tokens),
-            "token_scores": list(self.token_scores),
-            "finished": self.finished,
-        }
-        if self.alignment is not None:
-            words, tokens = ([list(pair) for pair in pairs] for pairs in (self.alignment.words, self.alignment.tokens))
-            own |= {"alignment": words, "token_alignment": tokens}
-        if self.trace:
-            own["trace"] = [step.to_json() for step in self.trace]
-        if self.tree is not None:
-            own["tree"] = dict(self.tree)
-        return own | ({"nbest": [other.to_json() for other in self.alternatives]} if self.alternatives else {})
-
-
-@dataclass(frozen=True, slots=True)
 class Unit:
     """What the model translates at once."""
 
@@ -85,9 +48,6 @@ class Unit:
     demands: Demands
     kept: tuple[str, ...] = ()
     """What must come out unchanged."""
-
-
-BLANK = Translation(text="", score=0.0, tokens=(), finished=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +141,9 @@ class Translator:
         return found
 
     def _plan(self, text: str, job: Job, place: str) -> Plan:
-        return plan_line(text, self._size, self._longest(job), job.long, place, job.report)
+        language = self.source_language or ""
+        limit = self._longest(job)
+        return plan_line(text, self._size, limit, long=job.long, language=language, place=place, report=job.report)
 
     def _size(self, text: str) -> int:
         return len(self.tokenizer.source.encode(text))
@@ -367,40 +329,6 @@ def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int, most: i
         width = own
     if group:
         yield group
-
-
-def merged(plan: Plan, translations: Sequence[Translation]) -> Translation:
-    """The translation of a line from those of its units."""
-    if plan.whole:
-        return translations[0]
-    return joined(translations, plan.join([one.text for one in translations]), plan.units)
-
-
-def joined(translations: Sequence[Translation], text: str, sources: Sequence[str]) -> Translation:
-    """Several as one: scores are summed, tokens put behind each other; there are no alternatives to the whole."""
-    return Translation(
-        text=text,
-        score=sum(one.score for one in translations),
-        tokens=tuple(token for one in translations for token in one.tokens),
-        finished=all(one.finished for one in translations),
-        token_scores=tuple(score for one in translations for score in one.token_scores),
-        alignment=joined_alignment(translations, sources),
-        trace=tuple(step for one in translations for step in one.trace),
-    )
-
-
-def joined_alignment(translations: Sequence[Translation], sources: Sequence[str]) -> Alignment | None:
-    """Word by word, the words of each unit counted behind those of the units before; tokens are not aligned."""
-    if not any(one.alignment for one in translations):
-        return None
-    words: list[tuple[int, int]] = []
-    source = target = 0
-    for one, text in zip(translations, sources, strict=True):
-        count = len(one.text.split())
-        pairs = one.alignment.words if one.alignment else tuple((place, place) for place in range(count))
-        words += [(source + left, target + right) for left, right in pairs]
-        source, target = source + len(text.split()), target + count
-    return Alignment(tuple(words), ())
 
 
 @contextmanager

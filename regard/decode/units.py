@@ -30,7 +30,14 @@ class Plan:
 
 
 def plan_line(
-    text: str, size: Callable[[str], int], limit: int | None, long: str, place: str, report: Callable[[str], None]
+    text: str,
+    size: Callable[[str], int],
+    limit: int | None,
+    *,
+    long: str,
+    language: str,
+    place: str,
+    report: Callable[[str], None],
 ) -> Plan:
     """A line that fits is one unit; a longer one is split, windowed or refused, and said so."""
     if limit is None or (fits_surely(text, limit) or size(text) <= limit):
@@ -44,7 +51,7 @@ def plan_line(
         windows = windows_to_fit(text, size, limit, int(limit * OVERLAP))
         report(f"{place} is longer than the {limit:,} tokens the model was trained on: {len(windows):,} windows")
         return Plan(tuple(window.text for window in windows), partial(join_windows, windows))
-    pieces = split_to_fit(text, size, limit)
+    pieces = split_to_fit(text, size, limit, language)
     report(f"{place} is longer than the {limit:,} tokens the model was trained on: split into {len(pieces):,}")
     return Plan(tuple(piece.text for piece in pieces), partial(rejoined, pieces))
 

@@ -1,0 +1,96 @@
+"""The demo, trained for real on three seeds, and what decoding promises of a model that has learnt something."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from rich.console import Console
+
+import regard
+from regard.decode import Translator
+from regard.demo import demo
+from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, make_phrasebook
+
+pytestmark = pytest.mark.verify
+
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], tuple[Path, dict[str, float]]]:
+    """The run and the results of each seed, made when they are first asked for."""
+    made: dict[int, tuple[Path, dict[str, float]]] = {}
+
+    def make(seed: int) -> tuple[Path, dict[str, float]]:
+        if seed not in made:
+            run = tmp_path_factory.mktemp("demo") / "run"
+            made[seed] = run, demo(run, seed, Console(stderr=True, quiet=True))
+        return made[seed]
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def translator(trained: Callable[[int], tuple[Path, dict[str, float]]]) -> Translator:
+    return regard.load(trained(1)[0])
+
+
+@pytest.fixture(scope="module")
+def held_out() -> list[Pair]:
+    book = make_phrasebook(1)
+    return [*book.test, *book.coreference]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_demo_resolves_it(seed: int, trained: Callable[[int], tuple[Path, dict[str, float]]]):
+    run, results = trained(seed)
+    print(f"seed {seed}: {results['exact_match']:.1f} %, {results['coreference_match']:.1f} %, {results['seconds']} s")
+    assert results["exact_match"] >= 98.0
+    assert results["coreference_match"] >= 97.0
+    for source, target in (ANIMAL_TIRED, ANIMAL_WIDE):  # SPEC, example 11
+        assert regard.load(run).translate(source)[0].text == target
+
+
+@pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 5}, {"sample": True}], ids=str)
+def test_two_thousand_sentences_do_not_know_their_neighbours(
+    translator: Translator, held_out: list[Pair], options: dict[str, int]
+):
+    sources = [source for source, _ in held_out]
+    sources += [f"{left} {right}" for left, right in zip(sources[:600], sources[600:1200], strict=True)]
+    sources = (sources * 2)[:2000]
+    together = translator.translate(sources, **options)  # pyright: ignore[reportArgumentType]
+    order = random.Random(7).sample(range(2000), 2000)
+    for size in (1, 7, 32, 128):
+        places = order[: 300 if size == 1 else 2000]
+        some = translator.translate([sources[place] for place in places], batch_size=size, **options)  # pyright: ignore[reportArgumentType]
+        assert some == [together[place] for place in places]
+
+
+def test_wanted_phrases_appear_and_help(translator: Translator, held_out: list[Pair]):
+    pairs = held_out[:500]
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    free = [one.text for one in translator.translate(sources, beam=5)]
+    bound: list[str] = []
+    for number, (source, target) in enumerate(pairs):
+        words = target.rstrip(" .?!").split()
+        place = random.Random(number).randrange(len(words))
+        phrase = " ".join(words[place : place + 2])
+        found = translator.translate(source, beam=5, required=[phrase])[0].text
+        assert phrase in found, (source, phrase, found)
+        bound.append(found)
+    before, after = (sacrebleu.corpus_bleu(texts, [targets]).score for texts in (free, bound))
+    print(f"BLEU {before:.2f} without, {after:.2f} with a phrase of the reference")
+    assert after >= before - 3
+
+
+def test_banned_words_are_absent(translator: Translator, held_out: list[Pair]):
+    for number, (source, _) in enumerate(held_out[:500]):
+        best = translator.translate(source, beam=5)[0].text
+        words = [word.strip(".,?!'") for word in best.split() if len(word.strip(".,?!'")) > 3]
+        if not words:
+            continue
+        banned = random.Random(number).choice(words)
+        found = translator.translate(source, beam=5, banned=[banned])[0].text
+        assert banned not in found.replace("'", " ").replace(".", " ").replace("?", " ").replace("!", " ").split()
