@@ -1,4 +1,5 @@
-# The project's tasks. Everything is installed in .venv; nothing outside the checkout is touched.
+# The project's tasks. Everything is installed in .venv; nothing outside the checkout is touched, but for the browser of
+# the browser tests, which `make browser` installs where it is missing and root asks for it.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ require_python = $(1) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test verify lint format wheel wheel-check clean
+.PHONY: help setup browser demo test verify lint format wheel wheel-check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -32,10 +33,20 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,tensorboard]'
 	@touch $@
 
+# Without one, the browser tests are skipped and say so; nothing else needs it.
+browser: ## install Debian's Chromium for the browser tests, if it is missing and we are root
+	@if found=$$(command -v chromium || command -v chromium-browser || command -v google-chrome); then \
+		echo "browser: $$found"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "browser: no Chromium here; running apt-get install -y chromium"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+			>/dev/null || echo "browser: apt-get failed; the browser tests will be skipped" >&2; \
+	else echo "browser: no Chromium here; the browser tests will be skipped (apt-get install chromium)" >&2; fi
+
 demo: setup ## train on the built-in corpus, translate, show (a few minutes)
 	$(BIN)/regard demo --out runs/demo
 
-test: setup ## run the tests
+test: setup browser ## run the tests
 	$(BIN)/python -m pytest -q --durations=10
 
 verify: setup ## run the slow proofs

@@ -16,10 +16,25 @@ from regard.text.tokenizer import Tokenizer
 
 def describe_run(path: Path) -> dict[str, Any]:
     """Plain values, for JSON."""
-    run, config, document = read_run(path)
-    tokenizer = Tokenizer.load(run.tokenizer)
+    run, config, _ = read_run(path)
     records = read_metrics(run.metrics) if run.metrics.is_file() else []
     validations = [record for record in records if "valid_loss" in record]
+    return run_facts(path) | {
+        "steps": records[-1]["step"] if records else 0,
+        "max_steps": config.train.max_steps,
+        "seconds": records[-1]["seconds"] if records else 0.0,
+        "skipped": records[-1]["skipped"] if records else 0,
+        "checkpoints": committed_steps(run.checkpoints),
+        "ended": run.final.is_dir(),
+        "last_validation": validations[-1] if validations else None,
+        "results": json.loads(run.results.read_text()) if run.results.is_file() else None,
+    }
+
+
+def run_facts(path: Path) -> dict[str, Any]:
+    """What was settled before the first step."""
+    run, config, document = read_run(path)
+    tokenizer = Tokenizer.load(run.tokenizer)
     return {
         "run": str(path),
         "regard": document["regard"],
@@ -30,14 +45,6 @@ def describe_run(path: Path) -> dict[str, Any]:
         "parameters": parameter_count(config.model, tokenizer.source.size, tokenizer.target.size),
         "vocabulary": {"kind": tokenizer.kind, "source": tokenizer.source.size, "target": tokenizer.target.size},
         "pairs": document["data"]["pairs"],
-        "steps": records[-1]["step"] if records else 0,
-        "max_steps": config.train.max_steps,
-        "seconds": records[-1]["seconds"] if records else 0.0,
-        "skipped": records[-1]["skipped"] if records else 0,
-        "checkpoints": committed_steps(run.checkpoints),
-        "ended": run.final.is_dir(),
-        "last_validation": validations[-1] if validations else None,
-        "results": json.loads(run.results.read_text()) if run.results.is_file() else None,
         "config": document["config"],
     }
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
+from regard.cli_compare import compare
 from regard.cli_corpus import corpus
+from regard.cli_translate import score, translate
 from regard.errors import CheckpointError, ConfigError, RegardError
 from regard.train.signals import Interrupted
 
@@ -32,6 +34,9 @@ app = typer.Typer(
 bench = typer.Typer(help="Speed on this machine, beside its peers in the same run.")
 app.add_typer(corpus, name="corpus")
 app.add_typer(bench, name="bench")
+app.command()(translate)
+app.command()(score)
+app.command()(compare)
 
 Run = Annotated[Path, typer.Argument(help="The directory of a run.", metavar="RUN")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="A setting, as model.width=256; may be repeated.")]
@@ -127,37 +132,6 @@ def recorded(run: Path, data: Path | None, start_from: Path | None) -> tuple[dic
     except (KeyError, TypeError):
         raise CheckpointError(f"{run / 'config.json'} is not the config of a run. Copy the run again.") from None
     return table, data or Path(base), start_from or (Path(came_from) if came_from else None)
-
-
-@app.command()
-def translate(
-    run: Run,
-    beam: Beam = None,
-    length_penalty: LengthPenalty = None,
-    max_extra: Annotated[int | None, typer.Option(help="At most this many tokens more than the input has.")] = None,
-    nbest: Annotated[int | None, typer.Option(help="How many translations a line (with --json).")] = None,
-    tag: Annotated[str | None, typer.Option(help="The corpus tag to put before each line.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    checkpoint: Annotated[int | None, typer.Option(help="A step, instead of the final weights.")] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Translate standard input: one line in, one line out."""
-    if nbest and nbest > 1 and not as_json:
-        raise ConfigError(f"--nbest {nbest} needs --json: plain output is one line a line")
-    from regard.loading import load
-    from regard.progress import counting
-    from regard.text.corpus import text_lines
-
-    translator = load(run, checkpoint=checkpoint)
-    speaker = console(quiet)
-    lines = text_lines(sys.stdin.buffer, lambda note: speaker.print(f"regard: {note}", highlight=False, markup=False))
-    with counting(speaker, "translating", "sentences") as count:
-        for translation in translator.translate_lines(
-            lines, beam=beam, nbest=nbest, length_penalty=length_penalty, max_extra=max_extra, tag=tag, progress=count
-        ):
-            line = json.dumps(translation.to_json(), ensure_ascii=False) if as_json else translation.text
-            sys.stdout.buffer.write(line.encode() + b"\n")  # UTF-8 in, UTF-8 out, whatever the locale
-    sys.stdout.buffer.flush()
 
 
 @app.command()

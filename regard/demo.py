@@ -17,6 +17,7 @@ from regard.decode.translate import Translator
 from regard.errors import RunError
 from regard.loading import load, read_run
 from regard.progress import duration
+from regard.report import refresh_report
 from regard.run import PHRASEBOOK, RunDirectory
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, Phrasebook, make_phrasebook, write_phrasebook
 from regard.train.session import Order, start
@@ -90,6 +91,7 @@ def train_demo(out: Path, seed: int, console: Console) -> tuple[Phrasebook, Tran
         "coreference_match": exact_match(translator, book.coreference),
     }
     run.write_results(results)
+    refresh_report(out, console)
     return book, translator, results
 
 
@@ -121,6 +123,7 @@ def show(translator: Translator, book: Phrasebook, results: dict[str, Any], cons
     console.print(
         f"Try: echo 'The red cat sleeps.' | regard translate {out}\n"
         f"     regard info {out}\n"
+        f"     open {RunDirectory(out).report} in a browser\n"
         f"     regard train --source YOUR.en --target YOUR.fr --out runs/mine",
         highlight=False,
         markup=False,

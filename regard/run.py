@@ -8,6 +8,7 @@
     start/           the weights of the run that it started from, if it did
     final/           the averaged weights, in the form of a checkpoint
     results.json     the scores at the end
+    report.html      the page to look at, and its plots in plots/
     .lock            held by the process that trains
 
 Nothing here imports torch until weights are read or written.
@@ -53,10 +54,26 @@ RESULTS = "results.json"
 STORE = "store"
 TENSORBOARD = "tensorboard"
 PHRASEBOOK = "phrasebook"
+REPORT = "report.html"
+PLOTS = "plots"
 LOCK = ".lock"
 
 OWN_NAMES = frozenset(
-    {CONFIG, TOKENIZER, METRICS, CHECKPOINTS, START, FINAL, RESULTS, STORE, TENSORBOARD, PHRASEBOOK, LOCK}
+    {
+        CONFIG,
+        TOKENIZER,
+        METRICS,
+        CHECKPOINTS,
+        START,
+        FINAL,
+        RESULTS,
+        STORE,
+        TENSORBOARD,
+        PHRASEBOOK,
+        REPORT,
+        PLOTS,
+        LOCK,
+    }
 )
 """What regard itself puts into a run, besides temporaries."""
 
@@ -123,6 +140,14 @@ class RunDirectory:
         return self.path / TENSORBOARD
 
     @property
+    def report(self) -> Path:
+        return self.path / REPORT
+
+    @property
+    def plots(self) -> Path:
+        return self.path / PLOTS
+
+    @property
     def start(self) -> Path:
         return self.path / START
 
@@ -147,14 +172,14 @@ class RunDirectory:
             os.close(descriptor)
 
     def clear_temporaries(self) -> list[str]:
-        """Removes what a killed process left, in the run and in its checkpoints; hold the lock."""
-        return clear_temporaries(self.path) + clear_temporaries(self.checkpoints)
+        """Removes what a killed process left, in the run, its checkpoints and its plots; hold the lock."""
+        return [name for folder in (self.path, self.checkpoints, self.plots) for name in clear_temporaries(folder)]
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Saves the settings, plain JSON values, and the format number; ConfigError for a number that is not finite."""
         if "format" in config:
             raise ValueError('"format" is added by write_config')
-        for key, value in _flat(config).items():
+        for key, value in flattened(config).items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise ConfigError(f"{key}={value} is not a finite number. Leave it out, or give it a number.")
         write_atomically(self.config, canonical_json({**config, "format": CONFIG_FORMAT}))
@@ -246,7 +271,7 @@ def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any], exempt: frozens
 
     Values are compared as JSON, so a tuple equals its list. A name in `exempt` frees a key, or a table and all below.
     """
-    before, after = _flat(old), _flat(new)
+    before, after = flattened(old), flattened(new)
     keys = sorted(before.keys() | after.keys())
     return [
         f"{key}: {_shown(before, key)} → {_shown(after, key)}"
@@ -265,12 +290,12 @@ def refuse_changed(old: Mapping[str, Any], new: Mapping[str, Any], exempt: froze
         )
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flattened(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Dotted key → JSON value; an empty table is a value."""
     flat: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping) and value:
-            flat.update(_flat(cast(Mapping[str, Any], value), f"{prefix}{key}."))
+            flat.update(flattened(cast(Mapping[str, Any], value), f"{prefix}{key}."))
         else:
             flat[f"{prefix}{key}"] = json.loads(json.dumps(value))
     return flat

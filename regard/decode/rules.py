@@ -98,10 +98,11 @@ def ranking(
 ) -> Float[Tensor, "R V"]:
     """What a search ranks by: the model's log-probabilities, penalised if asked for, and −∞ for what is banned.
 
-    What is banned takes nothing from the others: they keep their probability.
+    What is banned takes nothing from the others: they keep their probability. `log_probs` itself is changed where no
+    penalty asks for a tensor apart: what is banned is never chosen, so nobody asks for its probability.
     """
     changed = config.penalises and history.size(1) > 0
-    ranked = penalised(logits, history, config).log_softmax(-1) if changed else log_probs.clone()
+    ranked = penalised(logits, history, config).log_softmax(-1) if changed else log_probs
     ranked[:, NEVER_GENERATED] = -math.inf
     mask = banned(logits, history, config, prefixes)
     return ranked if mask is None else ranked.masked_fill_(mask, -math.inf)

@@ -193,7 +193,7 @@ class Loop:
 
     # Validation
 
-    def _validate(self) -> dict[str, float | None]:
+    def _validate(self) -> dict[str, Any]:
         with self._averaged():
             validation = self.validator.validate()
         self._note_quality(validation)
@@ -202,6 +202,7 @@ class Loop:
             "valid_loss": validation.loss,
             "valid_perplexity": validation.perplexity,
             "valid_bleu": validation.bleu,
+            "samples": [asdict(sample) for sample in validation.samples],
         }
 
     def _note_quality(self, validation: Validation) -> None:

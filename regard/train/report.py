@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ class Reporter:
             tensorboard_writer()  # that it is not installed is said now, not in the middle
         self.bar: Progress | None = None
         self.tokens, self.seconds, self.before = 0, 0.0, 0.0
+        self.watchers: list[Callable[[dict[str, Any]], None]] = []
+        """Called with each record, once it is in the log."""
 
     def __enter__(self) -> Reporter:
         if self.console.is_terminal:
@@ -62,6 +65,8 @@ class Reporter:
             self.say(f"step {record['step']:,} of {self.max_steps:,}  {note}  at most {duration(left)} left")
         if self.tensorboard is not None:
             self._draw(self.tensorboard, record)
+        for watch in self.watchers:
+            watch(record)
 
     def _draw(self, folder: Path, record: dict[str, Any]) -> None:
         """To TensorBoard. The first step of a run that goes on wipes out what an earlier process drew beyond it."""

@@ -29,6 +29,7 @@ from regard.models.interface import Decodable
 from regard.models.parameters import load_parameters, parameter_count, parameters_of
 from regard.models.presets import PRESETS, fitted_preset
 from regard.progress import duration
+from regard.report import LiveReport
 from regard.run import CONFIG, RunDirectory, refuse_changed
 from regard.text.corpus import read_pairs
 from regard.text.tokenizer import Tokenizer
@@ -213,11 +214,15 @@ class Session:
             if not loop.progress.ended:  # what an earlier end left is no longer the run's best
                 discard(self.run.final)
                 discard(self.run.results)
+            page = LiveReport(self.run, self.console, self.config.train.checkpoint_every)
+            reporter.watchers.append(page.step)
             progress = loop.run_to_end()
         self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
         load_parameters(model, loop.final_weights())
         self.run.write_final(progress.step, parameters_of(model), {"ended": progress.ended})
-        return self._results(model, progress, loop.seconds, test)
+        results = self._results(model, progress, loop.seconds, test)
+        page.draw()
+        return results
 
     def _check_lengths(self) -> None:
         """Learned positions have an end; what does not fit is said before the first step."""

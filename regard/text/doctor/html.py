@@ -15,7 +15,8 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .2rem; }
 table { border-collapse: collapse; width: 100%; } td { padding: .15rem .6rem .15rem 0; vertical-align: top; }
 td:first-child { white-space: nowrap; font-family: ui-monospace, monospace; font-size: .85rem; }
 tr + tr td { border-top: 1px solid var(--faint); } td { overflow-wrap: anywhere; }
-svg { width: 100%; height: auto; } text { font-size: 11px; fill: currentColor; }
+@media (max-width: 40rem) { td { display: block; border: 0 !important; } td:first-child { white-space: normal; } }
+body { overflow-wrap: anywhere; } svg { width: 100%; height: auto; } text { font-size: 11px; fill: currentColor; }
 """
 EXAMPLES = 20
 PLOT_WIDTH, PLOT_HEIGHT, MARGIN = 900, 260, 40

@@ -1,0 +1,200 @@
+"""Runs beside each other, on the same sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.about import run_facts
+from regard.errors import ConfigError, RegardError
+from regard.evaluate.metrics import Scores
+from regard.loading import load, read_run
+from regard.report.history import History
+from regard.report.sentences import Bucket, Sentences, choose_sentences, length_buckets
+from regard.report.significance import Verdict, paired_bootstrap
+from regard.run import changed_keys
+from regard.text.tokenizer import Tokenizer
+from regard.train.validate import Pairs, score_texts, translate_pairs, whole_words
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A run that takes part."""
+
+    path: Path
+    facts: dict[str, Any]
+    data: dict[str, Any]
+    """What it was trained on: file → SHA-256."""
+    tokenizer: Tokenizer
+    history: History
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run did."""
+
+    runner: Runner
+    scores: Scores
+    by_length: tuple[Scores, ...]
+    verdicts: dict[str, Verdict]
+    changes: tuple[str, ...]
+    """Settings in which it differs from the first run: `model.width: 512 → 256`."""
+
+    def to_json(self) -> dict[str, Any]:
+        facts, history = self.runner.facts, self.runner.history
+        best = history.series("valid_loss").lowest()
+        return {
+            "run": self.runner.name,
+            "parameters": facts["parameters"],
+            "steps": history.step,
+            "seconds": history.seconds,
+            "tokens_per_second": history.speed(),
+            "valid_loss": None if best is None else {"step": best[0], "loss": best[1]},
+            "scores": self.scores.to_json(),
+            "by_length": [{"bleu": scores.bleu, "chrf": scores.chrf} for scores in self.by_length],
+            "against_first": {
+                metric: {"score": verdict.score, "interval": verdict.interval, "p_value": verdict.p_value}
+                for metric, verdict in self.verdicts.items()
+            },
+            "changes": list(self.changes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All of it; the first run is the one that the others are held against."""
+
+    sentences: Sentences
+    buckets: tuple[Bucket, ...]
+    outcomes: tuple[Outcome, ...]
+    signatures: dict[str, str]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for `json.dumps`, nothing rounded."""
+        lengths = [
+            {"shortest": bucket.shortest, "longest": bucket.longest, "sentences": len(bucket.places)}
+            for bucket in self.buckets
+        ]
+        return {
+            "set": {"name": self.sentences.name, "sentences": len(self.sentences.pairs.sources)},
+            "source_lengths": lengths,
+            "runs": [outcome.to_json() for outcome in self.outcomes],
+            "signatures": self.signatures,
+            "notes": list(self.notes),
+        }
+
+
+def compare_runs(
+    paths: Sequence[Path],
+    *,
+    source: Path | None = None,
+    reference: Path | None = None,
+    tag: str | None = None,
+    say: Say | None = None,
+) -> Comparison:
+    """Translates the same sentences with each run, as its recipe says, and measures. Refuses before it translates."""
+    refuse_paths(paths)
+    runners = [read_runner(path) for path in paths]
+    refuse_unlike(runners)
+    sentences = choose_sentences(paths[0], source, reference, tag)
+    for runner in runners:
+        read_run(runner.path)[0].weights_folder()
+    pairs, joiner = sentences.pairs, joiner_of(runners[0])
+    texts = [translated(runner, pairs, say) for runner in runners]
+    references = [whole_words(text, joiner) for text in pairs.targets]
+    signatures, verdicts = paired_bootstrap(texts, references, "none" if joiner else "13a")
+    buckets = length_buckets(runners[0].tokenizer, pairs)
+    outcomes = [
+        Outcome(
+            runner,
+            score_texts(own, pairs, joiner),
+            tuple(
+                score_texts([own[place] for place in bucket.places], pairs.at(bucket.places), joiner)
+                for bucket in buckets
+            ),
+            verdict,
+            tuple(changed_keys(runners[0].facts["config"], runner.facts["config"])),
+        )
+        for runner, own, verdict in zip(runners, texts, verdicts, strict=True)
+    ]
+    return Comparison(sentences, tuple(buckets), tuple(outcomes), signatures, tuple(notes_on(runners)))
+
+
+def refuse_paths(paths: Sequence[Path]) -> None:
+    if len(paths) < 2:
+        raise ConfigError("compare needs two runs or more, for example `regard compare runs/one runs/other`")
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        if path.resolve() in seen:
+            raise ConfigError(f"{path} is the same run as {seen[path.resolve()]}; name each run once")
+        seen[path.resolve()] = path
+
+
+def read_runner(path: Path) -> Runner:
+    run, _, document = read_run(path)
+    hashes = document["data"].get("hashes", {})
+    return Runner(path, run_facts(path), hashes, Tokenizer.load(run.tokenizer), History.read(run.metrics))
+
+
+def refuse_unlike(runners: Sequence[Runner]) -> None:
+    """Runs that cannot be given the same sentences. A language that was never named agrees with any."""
+    first = runners[0]
+    for runner in runners[1:]:
+        mine, its = first.facts["languages"], runner.facts["languages"]
+        if any(one and other and one != other for one, other in zip(mine, its, strict=True)):
+            raise ConfigError(
+                f"{first.name} translates {' → '.join(mine)} and {runner.name} {' → '.join(its)}; "
+                "compare runs of the same languages"
+            )
+        if joiner_of(first) != joiner_of(runner):
+            raise ConfigError(
+                f"{first.name} reads {form_of(first)} and {runner.name} {form_of(runner)}, so the same sentences "
+                "cannot be given to both; compare runs on text of one form"
+            )
+
+
+def joiner_of(runner: Runner) -> str:
+    return runner.tokenizer.joiner
+
+
+def form_of(runner: Runner) -> str:
+    return f"text that is split with {joiner_of(runner)!r}" if joiner_of(runner) else "plain text"
+
+
+def translated(runner: Runner, pairs: Pairs, say: Say | None) -> list[str]:
+    """With the run's own beam and penalties."""
+    if say is not None:
+        say(f"translating {len(pairs.sources):,} sentences with {runner.name}")
+    try:
+        translator = load(runner.path)
+        return translate_pairs(translator, pairs, beam=translator.config.beam)
+    except RegardError as error:
+        raise type(error)(f"{runner.name}: {error}") from None
+
+
+def notes_on(runners: Sequence[Runner]) -> list[str]:
+    """What to bear in mind."""
+    first, notes = runners[0], list[str]()
+    for runner in runners[1:]:
+        if sorted(runner.data.values()) != sorted(first.data.values()):
+            notes.append(
+                f"{runner.name} was trained on other files than {first.name}: "
+                "see that none of them holds the sentences compared here"
+            )
+        if runner.tokenizer.to_json() != first.tokenizer.to_json():
+            notes.append(
+                f"{runner.name} has another vocabulary than {first.name}: their losses are a token of each one's own, "
+                "and do not compare"
+            )
+    unfinished = [runner.name for runner in runners if not read_run(runner.path)[0].final.is_dir()]
+    notes += [f"{name} has not ended; its last checkpoint is compared" for name in unfinished]
+    return notes

@@ -1,0 +1,167 @@
+"""Plots as pictures: SVG for a page, in the page's colours, and PNG for everywhere else.
+
+The one module that imports matplotlib. It never touches pyplot, whose state belongs to the whole process.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from regard.report.plots import BarPlot, LinePlot, Plot
+
+INK = "#2a2a35"
+"""In SVG the text takes the colour of the page's, light or dark."""
+GRID = "#88888840"
+COLOURS = ("#3b7ec4", "#d9772f", "#4f9f5a", "#b3569e", "#8a7f2e", "#cf4a4a", "#2f9c9c", "#7a6fd0")
+"""Told apart on white and on black."""
+SIZE = (4.8, 2.9)
+PNG_DPI = 150
+LABELS_SHOWN = 8
+LABEL_LENGTH = 28
+
+SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "font.size": 9.5,
+    "font.family": ["sans-serif"],
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.titlesize": 11,
+    "axes.unicode_minus": False,
+    "text.parse_math": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A plot as both kinds of picture. Equal plots give equal ones."""
+
+    name: str
+    svg: str
+    png: bytes
+
+
+def draw(plots: Sequence[Plot]) -> list[Drawing]:
+    return [draw_plot(plot) for plot in plots]
+
+
+def draw_plot(plot: Plot) -> Drawing:
+    # The salt makes ids a function of the plot, and unlike those of another plot on the same page.
+    settings: dict[Any, Any] = {**SETTINGS, "svg.hashsalt": plot.name}
+    with warnings.catch_warnings(), rc_context(settings):
+        warnings.simplefilter("ignore")  # a name in a script that the font lacks is no reason to speak
+        figure = Figure(figsize=SIZE)
+        axes = figure.add_axes((0.13, 0.17, 0.81, 0.71))
+        if isinstance(plot, LinePlot):
+            draw_lines(axes, plot)
+        else:
+            draw_bars(axes, plot)
+        dress(axes, plot)
+        return Drawing(plot.name, as_svg(figure, plot.title), as_png(figure))
+
+
+def draw_lines(axes: Axes, plot: LinePlot) -> None:
+    """The first line lies on top."""
+    for place, line in enumerate(plot.lines):
+        series = line.series.thinned()
+        marker = "o" if line.marked or len(series) == 1 else ""
+        axes.plot(
+            series.steps,
+            series.values,
+            label=line.label,
+            color=COLOURS[place % len(COLOURS)],
+            marker=marker,
+            markersize=3.5,
+            linewidth=1.4,
+            zorder=20 - place + 20 * line.marked,
+        )
+    if plot.logarithmic and all((line.series.values > 0).all() for line in plot.lines):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(shortened))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("step")
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def draw_bars(axes: Axes, plot: BarPlot) -> None:
+    width = 0.8 / len(plot.groups)
+    for place, (label, values) in enumerate(plot.groups):
+        left = [n - 0.4 + (place + 0.5) * width for n in range(len(values))]
+        axes.bar(left, values, width=0.92 * width, label=label, color=COLOURS[place % len(COLOURS)], zorder=3)
+    every = max(1, -(-len(plot.labels) // LABELS_SHOWN))
+    shown = range(0, len(plot.labels), every)
+    axes.set_xticks(list(shown), [plot.labels[n] for n in shown])
+    axes.set_xlabel(plot.bottom)
+    axes.margins(y=0.2)  # room for the legend
+    axes.yaxis.set_major_formatter(FuncFormatter(shortened))
+
+
+def shortened(value: float, _place: Any = None) -> str:
+    """12000 as 12k."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def dress(axes: Axes, plot: Plot) -> None:
+    axes.set_title(plot.title, loc="left")
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    if plot.name == "speed":
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(shortened))
+    add_legend(axes, plot)
+
+
+def add_legend(axes: Axes, plot: Plot) -> None:
+    """Among lines where there is room for it, above bars in one row; none where there is nothing to tell apart."""
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) < 2:
+        return
+    lined = isinstance(plot, LinePlot)
+    axes.legend(
+        handles,
+        [label if len(label) <= LABEL_LENGTH else f"…{label[1 - LABEL_LENGTH :]}" for label in labels],
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=INK,
+        loc="best" if lined else "upper right",
+        ncols=1 if lined else min(len(labels), 4),
+    )
+
+
+def as_svg(figure: Figure, title: str) -> str:
+    """For the inside of an HTML page: without prologue, namespaces and metadata, hence without any address."""
+    buffer = io.BytesIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+    text = buffer.getvalue().decode()
+    text = re.sub(r"<!--.*?-->\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text).replace(INK, "currentColor")
+    head = re.sub(r'\s(xmlns(:\w+)?|version|width|height)="[^"]*"', "", text[: text.index(">")])
+    return f'{head} role="img" aria-label="{escape(title)}"{text[text.index(">") :]}'
+
+
+def as_png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=PNG_DPI, facecolor="white", metadata={"Software": None})
+    return buffer.getvalue()

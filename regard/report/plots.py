@@ -1,0 +1,109 @@
+"""What the plots of a page show, as data. `drawing` makes pictures of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.report.history import History, Series
+from regard.report.lengths import LengthHistogram
+
+PERPLEXITY_SHOWN = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve; `marked` shows its points, where these are few and each was measured on its own."""
+
+    label: str
+    series: Series
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlot:
+    """Curves over the steps. `name` is that of its file."""
+
+    name: str
+    title: str
+    lines: tuple[Line, ...]
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BarPlot:
+    """Bars side by side: for each group, a label, and a value for each of `labels`."""
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[float, ...]], ...]
+    bottom: str
+
+
+Plot = LinePlot | BarPlot
+
+
+def report_plots(history: History, lengths: LengthHistogram | None) -> list[Plot]:
+    """Those that have something to show."""
+    plots: list[Plot] = [
+        LinePlot(
+            "loss",
+            "Loss a token",
+            (
+                Line("training", history.series("truth_loss")),
+                Line("validation", history.series("valid_loss"), marked=True),
+                Line("training, smoothed labels", history.series("loss")),
+            ),
+        ),
+        perplexity_plot(history),
+        LinePlot("bleu", "BLEU on validation, greedy", (Line("BLEU", history.series("valid_bleu"), marked=True),)),
+        LinePlot("rate", "Learning rate", (Line("rate", history.series("rate")),)),
+        LinePlot("norm", "Gradient norm", (Line("norm", history.series("norm")),), logarithmic=True),
+        LinePlot("speed", "Target tokens a second", (Line("tokens/s", history.series("speed")),)),
+    ]
+    if lengths is not None:
+        plots.append(length_plot(lengths))
+    return [plot for plot in plots if not is_empty(plot)]
+
+
+def perplexity_plot(history: History) -> LinePlot:
+    training = history.series("truth_loss").thinned()
+    values = np.minimum(np.exp(np.minimum(training.values, 100.0)), PERPLEXITY_SHOWN)
+    lines = (
+        Line("training", Series(training.steps, values)),
+        Line("validation", history.series("valid_perplexity"), marked=True),
+    )
+    return LinePlot("perplexity", "Perplexity", lines, logarithmic=True)
+
+
+def length_plot(lengths: LengthHistogram) -> BarPlot:
+    labels = tuple(lengths.label(place) for place in range(len(lengths.counts["source"])))
+    groups = tuple((side, tuple(float(count) for count in counts)) for side, counts in lengths.counts.items())
+    return BarPlot("lengths", "Length of the training sentences", labels, groups, "tokens")
+
+
+def compare_plots(names: Sequence[str], histories: Sequence[History]) -> list[Plot]:
+    """The same measure of each run, in one plot."""
+    kinds = [
+        ("loss", "Training loss a token", "truth_loss", False),
+        ("valid_loss", "Validation loss a token", "valid_loss", True),
+        ("bleu", "BLEU on validation, greedy", "valid_bleu", True),
+        ("rate", "Learning rate", "rate", False),
+        ("speed", "Target tokens a second", "speed", False),
+    ]
+    plots = [
+        LinePlot(
+            name,
+            title,
+            tuple(Line(run, history.series(measure), marked) for run, history in zip(names, histories, strict=True)),
+        )
+        for name, title, measure, marked in kinds
+    ]
+    return [plot for plot in plots if not is_empty(plot)]
+
+
+def is_empty(plot: Plot) -> bool:
+    return isinstance(plot, LinePlot) and not any(len(line.series) for line in plot.lines)

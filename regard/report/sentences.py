@@ -1,0 +1,98 @@
+"""The sentences on which runs are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from regard.data.store import Store
+from regard.errors import ConfigError, CorpusError, RunError
+from regard.loading import read_run
+from regard.text.corpus import CorpusFiles, read_pairs
+from regard.text.tokenizer import Tokenizer
+from regard.train.validate import Pairs
+
+BUCKETS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Pairs, and where they are from, to be said aloud."""
+
+    name: str
+    pairs: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The places of sentences of alike length."""
+
+    shortest: int
+    longest: int
+    places: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        lengths = str(self.shortest) if self.shortest == self.longest else f"{self.shortest}–{self.longest}"
+        return f"{lengths} ({len(self.places):,})"
+
+
+def choose_sentences(first: Path, source: Path | None, reference: Path | None, tag: str | None) -> Sentences:
+    """Given files, or else the test set of the first run, or else its validation set."""
+    if (source is None) != (reference is None):
+        missing, given = ("--reference", "--source") if reference is None else ("--source", "--reference")
+        raise ConfigError(f"{given} is given without {missing}; give both, or neither")
+    if source is None and tag is not None:
+        raise ConfigError("--tag belongs to --source and --reference; a run's own sets have theirs")
+    if source is not None and reference is not None:
+        pairs = list(read_pairs(CorpusFiles(source, reference)))
+        found = Sentences(f"{source}, {reference}", tagged([(*pair, tag or "") for pair in pairs]))
+    else:
+        found = test_set(first) or validation_set(first)
+    if not found.pairs.sources:
+        raise CorpusError(f"{found.name}: there is no sentence in it. Give others with --source and --reference.")
+    return found
+
+
+def tagged(pairs: list[tuple[str, str, str]]) -> Pairs:
+    return Pairs(*zip(*pairs, strict=True)) if pairs else Pairs((), ())
+
+
+def test_set(run: Path) -> Sentences | None:
+    """None for a run that has none."""
+    _, config, document = read_run(run)
+    base = Path(document["data"]["base"])
+    pairs: list[tuple[str, str, str]] = []
+    for corpus in config.data.test:
+        files = config.data.files_of(corpus, base)
+        for file in filter(None, (files.source, files.target)):
+            if not file.is_file():
+                raise CorpusError(
+                    f"{file} is not there, where {run} found its test set. "
+                    "Put it back, or give --source and --reference."
+                )
+        pairs += [(*pair, corpus.tag) for pair in read_pairs(files)]
+    names = ", ".join(corpus.source for corpus in config.data.test)
+    return Sentences(f"the test set of {run} ({names})", tagged(pairs)) if config.data.test else None
+
+
+def validation_set(run: Path) -> Sentences:
+    """As it lies in the run's store."""
+    store = read_run(run)[0].store
+    try:
+        return Sentences(f"the validation set of {run}", Pairs(*Store.open(store).valid_texts()))
+    except OSError as error:
+        raise RunError(f"{error.filename} cannot be read ({error.strerror}). Give --source and --reference.") from None
+
+
+def length_buckets(tokenizer: Tokenizer, pairs: Pairs) -> list[Bucket]:
+    """About a quarter of the pairs each, from short to long, by source tokens."""
+    lengths = np.array([len(tokenizer.source.encode(text)) for text in pairs.sources], np.int64)
+    edges = np.unique(np.quantile(lengths, np.arange(1, BUCKETS) / BUCKETS, method="lower"))
+    numbers = np.searchsorted(edges, lengths, side="left")
+    return [
+        Bucket(int(lengths[places].min()), int(lengths[places].max()), tuple(places.tolist()))
+        for places in (np.flatnonzero(numbers == number) for number in np.unique(numbers))
+    ]
