@@ -1,0 +1,96 @@
+"""A small world for the pages: files with the names that their commands use, and a run that was trained."""
+
+import gzip
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.docs.markdown import Document
+from tests.docs.shell import Shell
+from tests.docs.substitutions import OWN, SMALL
+from tests.e2e.toolbox import chosen
+
+EMPTY = frozenset({OWN})
+"""Pages that bring all that they use."""
+
+PAIRS = [
+    ("A dog runs across the grass.", "Ein Hund rennt über das Gras."),
+    ("Two women sit on a bench.", "Zwei Frauen sitzen auf einer Bank."),
+    ("The old man reads his newspaper.", "Der alte Mann liest seine Zeitung."),
+    ("Children play football in the park.", "Kinder spielen Fußball im Park."),
+    ("Somebody waits for the last train.", "Jemand wartet auf den letzten Zug."),
+    ("Our cat sleeps on the warm roof.", "Unsere Katze schläft auf dem warmen Dach."),
+    ("He paints the wall of the house.", "Er streicht die Wand des Hauses."),
+    ("A girl jumps into the cold water.", "Ein Mädchen springt ins kalte Wasser."),
+    ("They sell fresh bread at the market.", "Sie verkaufen frisches Brot auf dem Markt."),
+    ("The bridge crosses a narrow river.", "Die Brücke überquert einen schmalen Fluss."),
+    ("My brother repairs an old bicycle.", "Mein Bruder repariert ein altes Fahrrad."),
+    ("It will rain again in the evening.", "Am Abend wird es wieder regnen."),
+]
+PLACES = ("kitchen", "garden", "station", "library", "museum", "harbour", "theatre", "village", "castle", "forest")
+ORTE = ("Küche", "Garten", "Bahnhof", "Bücherei", "Museum", "Hafen", "Theater", "Dorf", "Schloss", "Wald")
+RUNS = ("RUN", "runs/first", "runs/second", "runs/demo", "runs/m30k", "runs/base", "runs/mine")
+"""Names under which pages speak of a run; a page that trains one itself finds its place free."""
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Distinct, and nothing that the doctor would complain about."""
+    more = [
+        (f"{source} Now we walk to the {place}.", f"{target} Nun gehen wir zum Ort: {ort}.")
+        for source, target in PAIRS[:8]
+        for place, ort in zip(PLACES, ORTE, strict=True)
+    ]
+    return PAIRS + more
+
+
+def write_sides(folder: Path, name: str, some: Sequence[tuple[str, str]], *, packed: bool = False) -> None:
+    """`name`.en and `name`.de, gzip'd on request."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for language, lines in zip(("en", "de"), zip(*some, strict=True), strict=True):
+        data = "".join(f"{line}\n" for line in lines).encode()
+        path = folder / f"{name}.{language}"
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(data)) if packed else path.write_bytes(data)
+
+
+def write_corpora(folder: Path) -> None:
+    """What README and docs name: a corpus of one's own, text to translate, and the folder DATA of the recipes."""
+    for name in ("corpus", "train", "a"):
+        write_sides(folder, name, pairs())
+    write_sides(folder, "valid", PAIRS[3:9])
+    write_sides(folder, "test", PAIRS[:5])
+    (folder / "in.txt").write_text("".join(f"{source}\n" for source, _ in PAIRS[:3]))
+    for corpus, valid, test in (("multi30k", "val", "test_2016_flickr"), ("multi30k_bpe", "valid", "test.2016")):
+        for name, some in (("train", pairs()), (valid, PAIRS[3:9]), (test, PAIRS[:5])):
+            write_sides(folder / "DATA" / corpus, name, some, packed=True)
+    run_well(f"regard corpus convert {folder}/a.en {folder}/a.de {folder}/memory.tmx")
+
+
+def run_well(command: str) -> None:
+    shell = Shell()
+    said = shell.run(command)
+    assert shell.code == 0, said
+
+
+def train_once(folder: Path) -> Path:
+    """A run that has ended; it learns nothing, in no time."""
+    write_corpora(folder)
+    few_steps = {"train.max_steps": 4, "train.validate_every": 4, "train.checkpoint_every": 2, "train.average": 2}
+    settings = " ".join(chosen(SMALL | few_steps | {"tokenizer.size": 400}))
+    files = f"--source {folder}/corpus.en --target {folder}/corpus.de"
+    run_well(f"regard train {files} --out {folder}/RUN {settings}")
+    return folder / "RUN"
+
+
+def furnish(folder: Path, page: Document, run: Path) -> None:
+    """The folder in which a page's commands run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if page.path in EMPTY:
+        return
+    for path in run.parent.iterdir():
+        if path != run:
+            shutil.copytree(path, folder / path.name) if path.is_dir() else shutil.copy(path, folder)
+    trained_here = re.findall(r"regard train (?:recipes/|--source )[^\n]*--out (\S+)", page.text)
+    for name in RUNS:
+        if name in page.text and name not in trained_here:
+            shutil.copytree(run, folder / name)

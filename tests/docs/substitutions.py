@@ -1,0 +1,67 @@
+"""What a test runs in place of what a page shows, and why. Everything else runs as it stands.
+
+A pattern fits the whole command. `parsed …` has the program's options read, and nothing done.
+"""
+
+import fnmatch
+import re
+from dataclasses import dataclass
+
+from tests.e2e.toolbox import TINY, chosen
+
+FEW_STEPS = " ".join(chosen({"train.max_steps": 2, "train.validate_every": 9, "train.checkpoint_every": 2}))
+"""And no validation, for an untrained model talks to the limit."""
+SMALL = {key: value for key, value in TINY.items() if key.startswith("model.")} | {
+    "train.batch_tokens": 128,
+    "train.accumulate": 1,
+    "decode.beam": 1,
+    "decode.max_extra": 2,
+}
+OWN = "docs/tutorial.md"
+"""The one page that runs as it stands, from the first command to the last."""
+DRAWN = frozenset({OWN, "docs/report.md"})
+"""Pages whose trainings draw their report. It costs seconds, so elsewhere the shared run alone has one."""
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """`becomes` may name the groups of `pattern`; `pages` are those that it holds for."""
+
+    pattern: str
+    becomes: str
+    why: str
+    pages: str = "*"
+
+
+SUBSTITUTIONS = (
+    Substitution(r"pip install \.", "parsed pip install .", "`make wheel-check` installs it in an empty environment"),
+    Substitution(r"(regard demo.*)", r"parsed \1", "takes minutes; `make demo`"),
+    Substitution(
+        r"(regard bench .*)", r"parsed \1", "measures, which nothing else may run beside; tests/unit/test_bench.py"
+    ),
+    Substitution(r"(regard train .*--from .*)", rf"\1 {FEW_STEPS}", "a few steps of the model that is there"),
+    Substitution(
+        r"(regard train (?:recipes/|--source ).*)", rf"\1 {' '.join(chosen(SMALL))} {FEW_STEPS}", "a few steps, small"
+    ),
+    Substitution(
+        r"(python benchmarks/prepare_memory\.py)", r"\1 --pairs 200 --forms 100", "two million pairs take minutes"
+    ),
+    Substitution(r"(\.venv/bin/python -m pytest .*)", r"parsed \1", "tests do not start tests"),
+    Substitution(r"(\.venv/bin/pre-commit install)", r"parsed \1", "it would change the checkout"),
+)
+
+
+def substituted(page: str, command: str) -> str:
+    """What to run for a command of a page."""
+    if page == OWN:
+        return command
+    for each in SUBSTITUTIONS:
+        match = re.fullmatch(each.pattern, uncommented(command))
+        if match is not None and fnmatch.fnmatch(page, each.pages):
+            return match.expand(each.becomes)
+    return command
+
+
+def uncommented(command: str) -> str:
+    """Without the remark that a page puts behind a command."""
+    return re.sub(r"\s+#\s.*$", "", command)
