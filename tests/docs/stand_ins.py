@@ -59,6 +59,7 @@ def write_corpora(folder: Path) -> None:
         write_sides(folder, name, pairs())
     write_sides(folder, "valid", PAIRS[3:9])
     write_sides(folder, "test", PAIRS[:5])
+    (folder / "app.po").write_text('msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "A dog runs."\nmsgstr ""\n')
     (folder / "in.txt").write_text("".join(f"{source}\n" for source, _ in PAIRS[:3]))
     for corpus, valid, test in (("multi30k", "val", "test_2016_flickr"), ("multi30k_bpe", "valid", "test.2016")):
         for name, some in (("train", pairs()), (valid, PAIRS[3:9]), (test, PAIRS[:5])):

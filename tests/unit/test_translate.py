@@ -174,7 +174,7 @@ def test_a_line_longer_than_the_model_was_trained_on_is_split_and_said():
 
 def test_a_line_that_is_too_long_may_be_refused():
     limited = translator(max_source=5)
-    with pytest.raises(RegardError, match="line 2 has 6 tokens, but the model was trained on at most 5. Split"):
+    with pytest.raises(RegardError, match="line 2 has 6 tokens, but the model was trained on at most 5"):
         limited.translate(["abcd", "abcdef"], long="refuse")
     with pytest.raises(RegardError, match="line 1026 has 7 tokens"):
         list(limited.translate_lines(["abc"] * 1025 + ["abcdefg"], long="refuse"))
