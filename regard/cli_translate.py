@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -91,8 +91,10 @@ def translate(
         raise ConfigError("--json, --trace and --pharaoh need plain lines; leave --kind and --split out")
     if nbest and nbest > 1 and not as_json:
         raise ConfigError(f"--nbest {nbest} needs --json: plain output is one line a line")
-    if (alignment or tree) and not (as_json or pharaoh):
-        raise ConfigError("--alignment and --tree are shown in --json (or --pharaoh FILE); add one")
+    if alignment and not (as_json or pharaoh):
+        raise ConfigError("--alignment is shown in --json, or by --pharaoh FILE; add one of them")
+    if tree and not as_json:
+        raise ConfigError("--tree is shown in --json; add it")
     from regard.decode.options import job_for
     from regard.text.documents import DocumentOptions, kind_of
 
@@ -192,10 +194,12 @@ def score(
         sys.stdout.buffer.flush()
 
 
-def load_all(run: Path, others: Iterable[Path], checkpoint: int | None) -> Translator:
+def load_all(run: Path, others: Sequence[Path], checkpoint: int | None) -> Translator:
     """The translator of a run, or of an ensemble."""
     from regard.loading import load, load_ensemble
 
+    if others and checkpoint is not None:
+        raise ConfigError("--checkpoint is a step of one run, and --with asks for several; leave one of them out")
     return load_ensemble([run, *others]) if others else load(run, checkpoint=checkpoint)
 
 

@@ -5,6 +5,7 @@ Axes: Y layers, N heads, S source positions, T target positions.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,10 @@ class Alignment:
     tokens: Pairs
     """By tokens; each target token has one."""
 
+    def of_first(self, count: int) -> Alignment:
+        """Only that of the first `count` target words; all tokens."""
+        return Alignment(tuple(pair for pair in self.words if pair[1] < count), self.tokens)
+
     def pharaoh(self) -> str:
         """`0-0 1-2 …`, ordered by the source."""
         return " ".join(f"{source}-{target}" for source, target in sorted(self.words))
@@ -76,6 +81,20 @@ def align(
     by_word = torch.zeros(max(target_words) + 1, gathered.size(1)).index_add_(0, torch.tensor(target_words), gathered)
     words = tuple((int(source), target) for target, source in enumerate(by_word.argmax(1).tolist()))
     return Alignment(words, by_token)
+
+
+def moved(
+    pairs: Pairs, part: tuple[str, str], places: tuple[int, int], whole: tuple[str, str], joiner: str
+) -> list[tuple[int, int]]:
+    """Pairs of words of a part as pairs of words of the whole, in which its two sides stand at `places`."""
+    joiners = (joiner, "")
+    inner = [word_starts(text, mark) for text, mark in zip(part, joiners, strict=True)]
+    outer = [word_starts(text, mark) for text, mark in zip(whole, joiners, strict=True)]
+
+    def move(side: int, word: int) -> int:
+        return max(bisect_right(outer[side], places[side] + inner[side][word]) - 1, 0)
+
+    return [(move(0, source), move(1, target)) for source, target in pairs]
 
 
 def source_words(tokenizer: Tokenizer, text: str) -> list[int]:

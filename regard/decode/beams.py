@@ -26,7 +26,7 @@ from regard.decode.candidates import (
 from regard.decode.config import SearchConfig
 from regard.decode.phrases import Choice, Progress, allocate
 from regard.decode.record import DROPPED, FINISHED, OPEN, Child, Recorder
-from regard.decode.rules import Demands
+from regard.decode.rules import Demands, Judge
 from regard.errors import RunError
 from regard.text.tokenizer import END
 
@@ -45,6 +45,7 @@ class Beams:
     demands: Sequence[Demands]  # of every sentence
     finished: list[list[Hypothesis]]  # of every sentence, also of those that left; grows in place
     progress: dict[tuple[int, int], list[Progress]]  # (sentence, group) → that of each hypothesis
+    mask: Bool[Tensor, "B S"] | None = None  # True where a sentence has a source token
     coverage: Float[Tensor, "L W S"] | None = None
     recorder: Recorder | None = field(default=None, compare=False)
 
@@ -55,6 +56,7 @@ class Beams:
         limits: Int[Tensor, " B"],
         config: SearchConfig,
         demands: Sequence[Demands],
+        mask: Bool[Tensor, "B S"] | None = None,
         recorder: Recorder | None = None,
     ) -> Beams:
         """One hypothesis a lane, the start symbol; the first step widens it."""
@@ -79,6 +81,7 @@ class Beams:
                 for group in range(config.groups)
                 if demand.phrases
             },
+            mask=mask,
             recorder=recorder,
         )
 
@@ -176,7 +179,7 @@ class Beams:
         for lane, name in enumerate(names):
             if name in self.progress:
                 rows = ranked.view(*totals.shape, -1)[lane]
-                self._allocate(name, lane, totals[lane], rows, candidates, opened)
+                self._allocate(name, lanes, lane, totals[lane], rows, candidates, opened)
         return candidates, opened
 
     def _names(self) -> list[tuple[int, int]]:
@@ -196,7 +199,7 @@ class Beams:
             for lane, judge in judges.items():
                 for place in candidates.scores[lane].isfinite().nonzero().flatten().tolist():
                     parent, token = int(candidates.parents[lane, place]), int(candidates.tokens[lane, place])
-                    if judge([*self.tokens[lanes][lane, parent, 1:].tolist(), token]):
+                    if self._forbidden(judge, lanes, lane, parent, token):
                         ranked[lane * totals.size(1) + parent, token] = -math.inf
                         found += 1
             if not found:
@@ -204,9 +207,16 @@ class Beams:
             candidates = best_candidates(totals, ranked, self.config.candidates)
         return candidates
 
+    def _forbidden(self, judge: Judge, lanes: slice, lane: int, parent: int, token: int) -> bool:
+        """Whether a continuation must not be; at the length limit it is judged as the end."""
+        tokens = [*self.tokens[lanes][lane, parent, 1:].tolist(), token]
+        at_limit = int(self.limits[lanes][lane]) == len(tokens)
+        return judge(tokens) or (at_limit and token != END and judge([*tokens, END]))
+
     def _allocate(
         self,
         name: tuple[int, int],
+        lanes: slice,
         lane: int,
         totals: Float[Tensor, " W"],
         rows: Float[Tensor, "W V"],
@@ -214,14 +224,14 @@ class Beams:
         opened: Candidates,
     ) -> None:
         """Share the lane's beam among the banks of its phrases; writes into `candidates` and `opened`."""
-        before = self.progress[name]
+        before, judge = self.progress[name], self.demands[name[0]].forbids
         best = rows.topk(min(self.config.candidates, rows.size(-1)))
         choices: dict[tuple[int, int], Choice] = {}
         for parent, progress in enumerate(before):
             tokens = {*best.indices[parent].tolist(), *progress.wanted()}
             for token in tokens:
                 score = float(totals[parent] + rows[parent, token])
-                if score > -math.inf:
+                if score > -math.inf and not (judge and self._forbidden(judge, lanes, lane, parent, token)):
                     after = progress if token == END else progress.advance(token)
                     choices[parent, token] = Choice(score, parent, token, after)
         ends = sorted((one for one in choices.values() if one.token == END), key=lambda one: -one.score)
@@ -270,8 +280,12 @@ class Beams:
                 stopping[lane, place] = judge(self.tokens[lane, place, 1:].tolist())
         if not bool(stopping.any()):
             return self
-        ranks = self._ranks().masked_fill(~stopping, -math.inf)
-        self._record_places(stopping, ranks, finished=True)
+        complete = stopping & ~self._unmet()  # what stops before it holds its phrases is lost
+        ranks = self._ranks().masked_fill(~complete, -math.inf)
+        self._record_places(complete, ranks, finished=True)
+        if self.recorder is not None:
+            for lane, place in complete.nonzero().tolist():
+                self.recorder.finish(self._tree(lane), place)
         kept = torch.cat([self.kept, ranks], 1).topk(self.config.nbest).values
         return replace(self, kept=kept, totals=self.totals.masked_fill(stopping, -math.inf))
 
@@ -282,14 +296,13 @@ class Beams:
             unfinished = self._unmet()
             self._record_places(self.totals.isfinite() & at_limit[:, None] & ~unfinished, self._ranks(), finished=False)
         decided = self._decided()
-        if self.recorder is not None:
-            for lane in (at_limit & ~decided).nonzero().flatten().tolist():
-                self.recorder.cut(self._tree(lane))
-            for lane in decided.nonzero().flatten().tolist():
-                self.recorder.leave(self._tree(lane))
         over = at_limit | decided
         if self.config.groups > 1:  # a sentence's groups stay together, so that rows of a sentence stay neighbours
             over = over.view(-1, self.config.groups).all(1).repeat_interleave(self.config.groups)
+        if self.recorder is not None:
+            for lane in over.nonzero().flatten().tolist():
+                cut = bool(at_limit[lane] & ~decided[lane])
+                (self.recorder.cut if cut else self.recorder.leave)(self._tree(lane))
         return over
 
     def _unmet(self) -> Bool[Tensor, "L W"]:
@@ -359,13 +372,11 @@ class Beams:
     def _coverage_term(
         self, covered: Float[Tensor, "L W S"] | None, parents: Int[Tensor, "L X"]
     ) -> Float[Tensor, "L X"] | float:
-        """β Σ log min(coverage, 1) over the source, for the rows `parents` (Wu et al., 2016, equation 14).
-
-        Attention on padding is 0 there and is left out: a source position counts if any row may look at it.
-        """
+        """β Σ log min(coverage, 1) over the source, for the rows `parents` (Wu et al., 2016, equation 14)."""
         if covered is None:
             return 0.0
-        real = (covered > 0).any(1, keepdim=True)
+        assert self.mask is not None
+        real = self.mask[self.sentences][:, None]
         logs = covered.clamp(1e-6, 1.0).log().masked_fill(~real, 0.0).sum(-1)
         return self.config.coverage_penalty * logs.gather(1, parents)
 

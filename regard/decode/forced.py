@@ -1,6 +1,7 @@
 """Forced decoding: what a model says of given translations, token by token, and where it looks.
 
-It goes through the same steps as a search, so any `Decodable` can be asked and a token's score has the same bits.
+It goes through the same steps as a search, so any `Decodable` can be asked, and unless attention is asked for (which is
+computed explicitly, and equal to 1e-5) a token's score has the bits that it had in the search.
 
 Axes: R rows, Y layers, N heads, S source positions, V output classes.
 """

@@ -46,7 +46,7 @@ class Options(TypedDict, total=False):
     banned: Sequence[str]
     required: Sequence[str]
     stop: Sequence[str]
-    terms: Path | Terms | None
+    terms: str | Path | Terms | None
     """A terminology file, or its pairs."""
     keep: Sequence[str]
     """Patterns: what they match in the source comes out unchanged."""
@@ -96,24 +96,22 @@ SEARCH = frozenset(each.name for each in fields(SearchConfig))
 def job_for(base: SearchConfig, options: Options) -> Job:
     """ConfigError for options that make no sense, or not together."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    refuse_contradictions(given)
     unknown = given.keys() - Options.__annotations__.keys()
     if unknown:
         raise TypeError(f"translate() has no option {min(unknown)!r}")
-    search = {name: value for name, value in given.items() if name in SEARCH}
-    if search.get("beam", base.beam) < base.nbest and "nbest" not in search:
-        search["nbest"] = search["beam"]
+    sampling = given.get("sample", base.sample)
+    refuse_contradictions(given, sampling)
     terms = given.get("terms", ())
     return Job(
-        config=replace(base, **search),
+        config=search_config(base, given, sampling),
         wording=Wording(
             prefix=given.get("prefix", ""),
-            banned=tuple(given.get("banned", ())),
-            required=tuple(given.get("required", ())),
-            stop=tuple(given.get("stop", ())),
-            terms=read_terms(terms) if isinstance(terms, Path) else tuple(terms),
+            banned=several(given.get("banned", ())),
+            required=several(given.get("required", ())),
+            stop=several(given.get("stop", ())),
+            terms=read_terms(Path(terms)) if isinstance(terms, str | Path) else tuple(terms),
         ),
-        keep=compiled(given.get("keep", ())),
+        keep=compiled(several(given.get("keep", ()))),
         heads=Heads.parse(given["alignment"]) if "alignment" in given else None,
         trace=checked("trace", given.get("trace", 0), 0),
         tree=given.get("tree", False),
@@ -126,18 +124,36 @@ def job_for(base: SearchConfig, options: Options) -> Job:
     )
 
 
-def refuse_contradictions(given: dict[str, Any]) -> None:
+def search_config(base: SearchConfig, given: dict[str, Any], sampling: bool) -> SearchConfig:
+    """The run's settings with those of the call over them; what belongs to sampling falls away without it."""
+    search = {name: value for name, value in given.items() if name in SEARCH}
+    if not sampling:
+        search = SAMPLING_DEFAULTS | search
+        if "nbest" not in search:
+            search["nbest"] = min(base.nbest, search.get("beam", base.beam))
+    config = replace(base, **search)
+    if (given.get("required") or given.get("terms")) and config.width < 2:
+        raise ConfigError("--require and --terms need a beam of 2 or more, for example --beam 5")
+    return config
+
+
+def refuse_contradictions(given: dict[str, Any], sampling: bool) -> None:
     """Options that exclude each other, though each alone makes sense."""
-    if given.get("sample"):
-        for name in ("beam", "groups", "coverage_penalty", "tree"):
-            if given.get(name, 1) not in (1, 0, False):
-                raise ConfigError(f"{option(name)} searches and --sample draws; give one of the two")
-        if given.get("required") or given.get("terms"):
-            raise ConfigError("--require and --terms need a beam and --sample draws; leave one of them out")
-    elif "sample" not in given or given["sample"] is False:
+    if not sampling:
         for name in SAMPLING_DEFAULTS:
             if name in given and given[name] != SAMPLING_DEFAULTS[name]:
                 raise ConfigError(f"{option(name)} has no effect without --sample")
+        return
+    for name, harmless in {"beam": 1, "groups": 1, "coverage_penalty": 0, "tree": False}.items():
+        if given.get(name, harmless) != harmless:
+            raise ConfigError(f"{option(name)} searches and --sample draws; give one of the two")
+    if given.get("required") or given.get("terms"):
+        raise ConfigError("--require and --terms need a beam and --sample draws; leave one of them out")
+
+
+def several(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """One text is one, not its letters."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def option(name: str) -> str:

@@ -15,11 +15,10 @@ Phrase = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a hypothesis has come: phrases still to begin, and what is left of the one begun."""
+    """How far a hypothesis has come: the phrases it lacks, and the longest beginning of one that it ends with."""
 
     waiting: tuple[Phrase, ...]
-    begun: Phrase | None = None
-    place: int = 0
+    part: Phrase = ()
     met: int = 0
     """Tokens of whole phrases that it holds."""
 
@@ -30,34 +29,26 @@ class Progress:
     @property
     def bank(self) -> int:
         """Tokens of phrases that it holds, those of the one begun counted."""
-        return self.met + self.place
+        return self.met + len(self.part)
 
     @property
     def done(self) -> bool:
-        return not self.waiting and self.begun is None
+        return not self.waiting
 
     def wanted(self) -> set[int]:
-        """The tokens that take it further."""
-        if self.begun is not None:
-            return {self.begun[self.place]}
-        return {phrase[0] for phrase in self.waiting}
+        """The tokens that begin a phrase or take the one begun further."""
+        begun = {phrase[len(self.part)] for phrase in self.waiting if phrase[: len(self.part)] == self.part}
+        return begun | {phrase[0] for phrase in self.waiting}
 
     def advance(self, token: int) -> Progress:
-        """Behind one token more; a phrase that is left in the middle waits again."""
-        if self.begun is not None:
-            if self.begun[self.place] == token:
-                return self._taken(self.begun, self.place + 1)
-            return replace(self, waiting=(*self.waiting, self.begun), begun=None, place=0).advance(token)
-        for number, phrase in enumerate(self.waiting):
-            if phrase[0] == token:
-                rest = self.waiting[:number] + self.waiting[number + 1 :]
-                return replace(self, waiting=rest)._taken(phrase, 1)
-        return self
-
-    def _taken(self, phrase: Phrase, place: int) -> Progress:
-        if place == len(phrase):
-            return replace(self, begun=None, place=0, met=self.met + place)
-        return replace(self, begun=phrase, place=place)
+        """Behind one token more; of what was begun stays the longest end that begins a phrase."""
+        part = (*self.part, token)
+        while part and not any(phrase[: len(part)] == part for phrase in self.waiting):
+            part = part[1:]
+        if part in self.waiting:
+            at = self.waiting.index(part)
+            return Progress(self.waiting[:at] + self.waiting[at + 1 :], (), self.met + len(part))
+        return replace(self, part=part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,11 @@ class Recorder:
         """What is open can no longer win."""
         self._settle(sentence, DROPPED)
 
+    def finish(self, sentence: int, place: int) -> None:
+        """The open hypothesis at this place of the beam is complete as it is."""
+        tree = self.trees[sentence]
+        tree.nodes[tree.beam[place]].fate, tree.beam[place] = FINISHED, -1
+
     def _settle(self, sentence: int, fate: str) -> None:
         tree = self.trees[sentence]
         for number in tree.beam:

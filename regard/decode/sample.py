@@ -23,6 +23,7 @@ from regard.decode.rules import (
     NEVER_GENERATED,
     NO_DEMANDS,
     Demands,
+    Judge,
     banned,
     log_probabilities,
     penalised,
@@ -91,7 +92,8 @@ class Draws:
             ruled.masked_fill_(mask, -math.inf)
         if config.temperature == 0.0:
             return ruled
-        return filtered(ruled / config.temperature, config) + self._noise(logits.size(-1))
+        scaled = (ruled - ruled.max(-1, keepdim=True).values) / config.temperature  # the best stays finite, at 0
+        return filtered(scaled, config) + self._noise(logits.size(-1))
 
     def _noise(self, size: int) -> Float[Tensor, "R V"]:
         position, draws = self.tokens.size(1), self.config.nbest
@@ -102,12 +104,12 @@ class Draws:
 
     def _draw(self, noisy: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
         """The highest of each row that no judge forbids."""
-        tokens = noisy.argmax(-1)
+        tokens = noisy.topk(1).indices[:, 0]  # as greedy search does it, where some are equal
         for row, sentence in enumerate(self.sentences):
-            judge, past = self.demands[sentence].forbids, self.tokens[row, 1:].tolist()
-            while judge is not None and judge([*past, int(tokens[row])]):
+            judge = self.demands[sentence].forbids
+            while judge is not None and self._forbidden(judge, row, int(tokens[row])):
                 noisy[row, tokens[row]] = -math.inf
-                tokens[row] = noisy[row].argmax()
+                tokens[row] = noisy[row].topk(1).indices[0]
                 if noisy[row, tokens[row]] == -math.inf:
                     break
         if bool((noisy.gather(1, tokens[:, None]) == -math.inf).any()) or bool(noisy.isnan().any()):
@@ -116,6 +118,12 @@ class Draws:
                 "Take another checkpoint, or ask for less."
             )
         return tokens
+
+    def _forbidden(self, judge: Judge, row: int, token: int) -> bool:
+        """Whether a token must not follow; at the length limit it is judged as the end."""
+        tokens = [*self.tokens[row, 1:].tolist(), token]
+        at_limit = int(self.limits[row]) == len(tokens)
+        return judge(tokens) or (at_limit and token != END and judge([*tokens, END]))
 
     def _stopped(self) -> Bool[Tensor, " R"]:
         """True where a row is complete without an end symbol."""
@@ -179,7 +187,7 @@ def gumbel(size: int, seed: int, key: int, draw: int, position: int) -> np.ndarr
 
 
 def filtered(logits: Float[Tensor, "R V"], config: SearchConfig) -> Float[Tensor, "R V"]:
-    """−∞ for what top-k, top-p, min-p and typical leave out, in this order; the likeliest token always stays."""
+    """−∞ for what top-k, top-p, min-p and typical leave out, in this order; something always stays."""
     if config.top_k:
         logits = keep_top_k(logits, config.top_k)
     if config.top_p < 1.0:

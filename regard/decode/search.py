@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.decode.beams import Beams
 from regard.decode.candidates import Hypothesis, Scores
 from regard.decode.config import WIDEST_BEAM, SearchConfig
+from regard.decode.phrases import Progress
 from regard.decode.record import Recorder
 from regard.decode.rules import NO_DEMANDS, Demands, log_probabilities, ranking
 from regard.errors import ConfigError
@@ -37,7 +38,7 @@ def search(
     demands = [NO_DEMANDS] * len(limits) if demands is None else demands
     check_demands(demands, limits, config)
     with torch.inference_mode():
-        state, beams = model.start(source), Beams.first(model.start_id, limits, config, demands, recorder)
+        state, beams = model.start(source), Beams.first(model.start_id, limits, config, demands, source.mask, recorder)
         if config.groups > 1:
             state = state.reorder(beams.sentences)
         while not beams.done:
@@ -85,7 +86,10 @@ def check_demands(demands: Sequence[Demands], limits: Int[Tensor, " B"], config:
                 f"the prefix has {len(demand.prefix)} tokens, but the translation at most {limit}, end symbol counted; "
                 "shorten the prefix, or raise --max-extra or --max-length"
             )
-        needed = len(demand.prefix) + sum(map(len, demand.phrases)) + 1
+        lacking = Progress.first(demand.phrases)
+        for token in demand.prefix:
+            lacking = lacking.advance(token)
+        needed = len(demand.prefix) + sum(map(len, lacking.waiting)) - len(lacking.part) + 1
         if demand.phrases and needed > limit:
             raise ConfigError(
                 f"the phrases that must appear need {needed} tokens, but the translation may have {limit}; "

@@ -27,16 +27,25 @@ from regard.decode.rules import Demands
 from regard.decode.sample import sample
 from regard.decode.search import search
 from regard.decode.trace import traced
-from regard.decode.translation import BLANK, Translation, joined, merged
+from regard.decode.translation import BLANK, Translation, joined, joined_alignment, merged
 from regard.decode.units import Plan, plan_line
+from regard.decode.wording import text_of
 from regard.errors import ConfigError
 from regard.models.interface import Decodable, Source
 from regard.text.keep import around, kept_spans, missing, spans_of
-from regard.text.tokenizer import END, UNKNOWN, Tokenizer, join_pieces
+from regard.text.tokenizer import END, UNKNOWN, Tokenizer
 
 LINE_BREAKS_TO_SPACES = str.maketrans("\r\n", "  ")
 STRIDE = 8
 """Sources are padded to a multiple of it; with 8 rows a sentence begins at the same alignment wherever it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a line, and whether it is the first: the line's prefix and wanted phrases belong there."""
+
+    text: str
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +136,7 @@ class Translator:
             for number, text in enumerate(texts)
             if text.strip()
         }
-        units = [unit for plan in plans.values() for unit in plan.units]
+        units = [Part(unit, place == 0) for plan in plans.values() for place, unit in enumerate(plan.units)]
         blank = before + len(texts) - len(plans)
 
         def progress(share: float) -> None:
@@ -136,7 +145,7 @@ class Translator:
         done = iter(self._translate_units(units, job, progress))
         found = [BLANK] * len(texts)
         for number, plan in plans.items():
-            found[number] = merged(plan, [next(done) for _ in plan.units])
+            found[number] = merged(plan, [next(done) for _ in plan.units], texts[number], self.tokenizer.joiner)
         progress(1.0)
         return found
 
@@ -152,36 +161,40 @@ class Translator:
         return None if self.max_source is None else max(self.max_source - (job.tag is not None), 1)
 
     def _translate_units(
-        self, texts: Sequence[str], job: Job, progress: Callable[[float], None] = ignore
+        self, parts: Sequence[Part], job: Job, progress: Callable[[float], None] = ignore
     ) -> list[Translation]:
-        """Each text as one unit; where what must be kept did not come out, around it."""
-        units = {number: self._unit(text, job) for number, text in enumerate(texts) if text.strip()}
+        """Each part as one unit; where what must be kept did not come out, around it."""
+        units = {number: self._unit(part, job) for number, part in enumerate(parts) if part.text.strip()}
         found = self._run(units, job, progress)
         if job.keep:
             for number, unit in units.items():
                 if missing(kept_spans(unit.text, job.keep), found[number].text):
-                    found[number] = self._around(unit.text, job)
-        return [found.get(number, replace(BLANK, text=text)) for number, text in enumerate(texts)]
+                    found[number] = self._around(parts[number], job)
+        return [found.get(number, replace(BLANK, text=part.text)) for number, part in enumerate(parts)]
 
-    def _unit(self, text: str, job: Job) -> Unit:
+    def _unit(self, part: Part, job: Job) -> Unit:
+        text = part.text
         kept = tuple(kept_spans(text, job.keep)) if job.keep and job.config.width > 1 and not job.config.sample else ()
         kept = tuple(span for span in kept if UNKNOWN not in self.tokenizer.target.encode(span))
         ids = source_ids(self.tokenizer, text, job.tag)
         room = job.config.limit(len(ids)) - sum(len(self.tokenizer.target.encode(span)) for span in kept)
-        demands = job.wording.demands(self.tokenizer, text, kept if room > len(ids) // 2 else ())
+        wording = job.wording if part.first else replace(job.wording, prefix="", required=())
+        demands = wording.demands(self.tokenizer, text, kept if room > len(ids) // 2 else ())
         return Unit(text, ids, demands, kept)
 
-    def _around(self, text: str, job: Job) -> Translation:
+    def _around(self, part: Part, job: Job) -> Translation:
         """What must be kept copied, and what lies between translated apart."""
-        fragments = around(text, spans_of(text, job.keep))
-        apart = replace(job, keep=(), wording=replace(job.wording, prefix="", required=()))
+        fragments = around(part.text, spans_of(part.text, job.keep))
         wanted = [fragment.text for fragment in fragments if not fragment.keep]
-        translated = iter(self._translate_units(wanted, apart))
-        parts = [
+        parts = [Part(text, part.first and place == 0) for place, text in enumerate(wanted)]
+        translated = iter(self._translate_units(parts, replace(job, keep=())))
+        done = [
             replace(BLANK, text=fragment.text, tokens=(fragment.text,)) if fragment.keep else next(translated)
             for fragment in fragments
         ]
-        return joined(parts, "".join(part.text for part in parts), tuple(fragment.text for fragment in fragments))
+        text = "".join(one.text for one in done)
+        pairs = zip((fragment.text for fragment in fragments), done, strict=True)
+        return joined(done, text, joined_alignment(list(pairs), part.text, text, self.tokenizer.joiner))
 
     # Batches
 
@@ -243,11 +256,12 @@ class Translator:
     # Reading what was found
 
     def _read(self, unit: Unit, hypothesis: Hypothesis, forced: Forced | None, job: Job) -> Translation:
-        text = target_text(self.tokenizer, hypothesis.tokens)
+        text = text_of(self.tokenizer, hypothesis.tokens)
         stopped = job.wording.stopped(text)
+        text = one_line(text if stopped is None else stopped)
         tokens = tuple(self.tokenizer.target.pieces(list(hypothesis.tokens)))
         translation = Translation(
-            text=text if stopped is None else stopped,
+            text=text,
             score=hypothesis.score,
             tokens=tokens,
             finished=hypothesis.finished,
@@ -257,7 +271,7 @@ class Translator:
             return translation
         return replace(
             translation,
-            alignment=self._align(unit.text, hypothesis.tokens, forced, job),
+            alignment=self._align(unit.text, hypothesis.tokens, forced, job, text),
             trace=traced(self.tokenizer, unit.text, job.tag, hypothesis.tokens, forced) if job.trace else (),
         )
 
@@ -268,16 +282,17 @@ class Translator:
             tokens=tuple(self.tokenizer.target.pieces(list(tokens))),
             finished=True,
             token_scores=tuple(forced.token_scores),
-            alignment=self._align(source, tokens, forced, job),
+            alignment=self._align(source, tokens, forced, job, target),
         )
 
-    def _align(self, source: str, tokens: Sequence[int], forced: Forced, job: Job) -> Alignment | None:
+    def _align(self, source: str, tokens: Sequence[int], forced: Forced, job: Job, text: str) -> Alignment | None:
+        """`text` is what the tokens became; words that a stop string cut off are not in it."""
         if job.heads is None:
             return None
         tags = int(job.tag is not None)
         attention = [look[:, :, tags:] for look in forced.attention]
         words = source_words(self.tokenizer, source), target_words(self.tokenizer.target, tokens)
-        return align(attention, job.heads, *words)
+        return align(attention, job.heads, *words).of_first(len(text.split()))
 
     def _tree(self, recorder: Recorder | None, number: int, job: Job) -> dict[str, Any] | None:
         if recorder is None:
@@ -297,9 +312,11 @@ def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[
 
 def target_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """Generated tokens as one line of text: pieces of split words joined, line breaks made spaces."""
-    text = tokenizer.target.decode(list(ids))
-    if tokenizer.joiner:
-        text = join_pieces(text, tokenizer.joiner)
+    return one_line(text_of(tokenizer, ids))
+
+
+def one_line(text: str) -> str:
+    """With line breaks made spaces."""
     return text.translate(LINE_BREAKS_TO_SPACES)
 
 

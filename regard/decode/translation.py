@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.decode.alignment import Alignment
+from regard.decode.alignment import Alignment, moved
 from regard.decode.trace import Step
 from regard.decode.units import Plan
 
@@ -52,14 +52,24 @@ class Translation:
 BLANK = Translation(text="", score=0.0, tokens=(), finished=True)
 
 
-def merged(plan: Plan, translations: Sequence[Translation]) -> Translation:
-    """The translation of a line from those of its units."""
+def merged(plan: Plan, translations: Sequence[Translation], source: str, joiner: str) -> Translation:
+    """The translation of a line from those of its units; behind one that a stop string has ended comes nothing."""
     if plan.whole:
         return translations[0]
-    return joined(translations, plan.join([one.text for one in translations]), plan.units)
+    done = 1 + next((place for place, one in enumerate(translations) if is_stopped(one)), len(translations) - 1)
+    kept = [*translations[:done], *[BLANK] * (len(translations) - done)]
+    text = plan.join([one.text for one in kept])
+    pairs = zip(plan.units, kept, strict=True)
+    alignment = joined_alignment(list(pairs), source, text, joiner) if plan.apart else None
+    return joined(kept, text.rstrip() if done < len(kept) else text, alignment)
 
 
-def joined(translations: Sequence[Translation], text: str, sources: Sequence[str]) -> Translation:
+def is_stopped(translation: Translation) -> bool:
+    """Complete without an end symbol: a stop string came."""
+    return translation.finished and 0 < len(translation.tokens) == len(translation.token_scores)
+
+
+def joined(translations: Sequence[Translation], text: str, alignment: Alignment | None) -> Translation:
     """Several as one: scores are summed, tokens put behind each other; there are no alternatives to the whole."""
     return Translation(
         text=text,
@@ -67,20 +77,22 @@ def joined(translations: Sequence[Translation], text: str, sources: Sequence[str
         tokens=tuple(token for one in translations for token in one.tokens),
         finished=all(one.finished for one in translations),
         token_scores=tuple(score for one in translations for score in one.token_scores),
-        alignment=joined_alignment(translations, sources),
+        alignment=alignment,
         trace=tuple(step for one in translations for step in one.trace),
     )
 
 
-def joined_alignment(translations: Sequence[Translation], sources: Sequence[str]) -> Alignment | None:
-    """Word by word, the words of each unit counted behind those of the units before; tokens are not aligned."""
-    if not any(one.alignment for one in translations):
+def joined_alignment(parts: Sequence[tuple[str, Translation]], source: str, text: str, joiner: str) -> Alignment | None:
+    """Word by word; parts follow each other on both sides, and one that was copied is aligned with itself."""
+    if not any(one.alignment for _, one in parts):
         return None
-    words: list[tuple[int, int]] = []
-    source = target = 0
-    for one, text in zip(translations, sources, strict=True):
-        count = len(one.text.split())
-        pairs = one.alignment.words if one.alignment else tuple((place, place) for place in range(count))
-        words += [(source + left, target + right) for left, right in pairs]
-        source, target = source + len(text.split()), target + count
-    return Alignment(tuple(words), ())
+    found: dict[int, int] = {}
+    at = [0, 0]
+    for unit, one in parts:
+        places = source.find(unit, at[0]), text.find(one.text, at[1])
+        pairs = one.alignment.words if one.alignment else tuple((place, place) for place in range(len(unit.split())))
+        if one.text.strip():
+            for left, right in moved(pairs, (unit, one.text), places, (source, text), joiner):
+                found.setdefault(right, left)
+        at = [places[0] + len(unit), places[1] + len(one.text)]
+    return Alignment(tuple((left, right) for right, left in sorted(found.items())), ())

@@ -22,6 +22,8 @@ class Plan:
 
     units: tuple[str, ...]
     join: Join
+    apart: bool = True
+    """The units share no words."""
 
     @property
     def whole(self) -> bool:
@@ -50,7 +52,7 @@ def plan_line(
     if long == "window":
         windows = windows_to_fit(text, size, limit, int(limit * OVERLAP))
         report(f"{place} is longer than the {limit:,} tokens the model was trained on: {len(windows):,} windows")
-        return Plan(tuple(window.text for window in windows), partial(join_windows, windows))
+        return Plan(tuple(window.text for window in windows), partial(join_windows, windows), apart=False)
     pieces = split_to_fit(text, size, limit, language)
     report(f"{place} is longer than the {limit:,} tokens the model was trained on: split into {len(pieces):,}")
     return Plan(tuple(piece.text for piece in pieces), partial(rejoined, pieces))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from regard.decode.rules import Demands, Judge
 from regard.errors import ConfigError, CorpusError
-from regard.text.tokenizer import UNKNOWN, Tokenizer, join_pieces
+from regard.text.tokenizer import END, UNKNOWN, Tokenizer, join_pieces
 
 Terms = tuple[tuple[str, str], ...]
 
@@ -36,6 +36,14 @@ class Wording:
         for name in ("banned", "required", "stop"):
             if not all(text.strip() for text in getattr(self, name)):
                 raise ConfigError(f"--{OPTIONS[name]} is given an empty text; leave it out, or name a word")
+        for name, texts in {
+            "prefix": [self.prefix],
+            "require": self.required,
+            "terms": [t for _, t in self.terms],
+        }.items():
+            for text in texts:
+                if self.banned and re.search("|".join(map(whole, self.banned)), text):
+                    raise ConfigError(f"--{name} {text!r} holds a word that --ban forbids; leave one of them out")
 
     def demands(self, tokenizer: Tokenizer, source: str, kept: Sequence[str] = ()) -> Demands:
         """In token ids, for one source sentence; `kept` are further phrases that must appear."""
@@ -50,8 +58,15 @@ class Wording:
     def _forbids(self, tokenizer: Tokenizer) -> Judge | None:
         if not self.banned:
             return None
-        pattern = re.compile("|".join(map(whole, self.banned)))
-        return lambda tokens: pattern.search(text_of(tokenizer, tokens)) is not None
+        at_end = re.compile("|".join(map(whole, self.banned)))
+        inside = re.compile("|".join(whole(word, behind=r"(?!\Z)") for word in self.banned))
+
+        def forbids(tokens: Sequence[int]) -> bool:
+            """A word at the very end may still grow into a longer one, which is not banned."""
+            pattern = at_end if tokens[-1] == END else inside
+            return pattern.search(text_of(tokenizer, tokens)) is not None
+
+        return forbids
 
     def _ends(self, tokenizer: Tokenizer) -> Judge | None:
         if not self.stop:
@@ -83,10 +98,10 @@ def known_tokens(tokenizer: Tokenizer, text: str, what: str) -> list[int]:
     return tokens
 
 
-def whole(text: str) -> str:
-    """A pattern for a text that is not part of a longer word."""
+def whole(text: str, behind: str = "") -> str:
+    """A pattern for a text that is not part of a longer word; `behind` it, where it ends with a letter or a digit."""
     left = r"(?<!\w)" if text[0].isalnum() else ""
-    right = r"(?!\w)" if text[-1].isalnum() else ""
+    right = rf"(?!\w){behind}" if text[-1].isalnum() else ""
     return f"{left}{re.escape(text)}{right}"
 
 
@@ -100,9 +115,14 @@ def read_terms(path: Path) -> Terms:
     """A terminology file: `source term<TAB>target term` a line; blank lines and lines that begin with # say nothing."""
     terms: list[tuple[str, str]] = []
     try:
-        lines = path.read_bytes().decode("utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"the terminology {path} cannot be read: {error}") from None
+        data = path.read_bytes()
+    except OSError as error:
+        raise CorpusError(f"the terminology {path} cannot be read: {error.strerror or error}") from None
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CorpusError(f"{path}:{line} is not valid UTF-8. Write the terminology as UTF-8.") from None
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
