@@ -34,24 +34,25 @@ SETTINGS: dict[str, Any] = {
     "model": {
         "width": 128,
         "heads": 4,
-        "feedforward": 512,
+        "feedforward": 256,
         "encoder_layers": 2,
         "decoder_layers": 2,
-        "dropout": 0.05,
+        "dropout": 0.0,
         "norm": "pre",
     },
     "train": {
-        "max_steps": 1150,
-        "batch_tokens": 2048,
+        "max_steps": 2850,
+        "batch_tokens": 768,
         "schedule": "cosine",
         "peak_rate": 3e-3,
-        "warmup": 200,
+        "warmup": 400,
+        "label_smoothing": 0.0,  # a grammar has one right answer
         "clip": 1.0,
-        "validate_every": 400,
-        "checkpoint_every": 100,
+        "validate_every": 950,
+        "checkpoint_every": 475,
         "average": 1,
     },
-    "decode": {"beam": 4},
+    "decode": {"beam": 4, "length_penalty": 1.0},
 }
 EXAMPLES = 6
 
