@@ -100,7 +100,7 @@ def test_usage(
         ("train.optimizer=sgd", ["train.optimizer='sgd'", "adam"]),
         ("train.max_steps=0", ["train.max_steps=0", "at least 1"]),
         ("train.label_smoothing=1", ["train.label_smoothing=1", "below 1"]),
-        ("decode.beam=0", ["decode.beam=0", "1 (greedy)"]),
+        ("decode.beam=0", ["decode.beam=0", "1 is greedy"]),
         ("data.filters.max_length=-3", ["data.filters.max_length=-3", "0 switches the filter off"]),
         ("train.max_steps", ["--set 'train.max_steps'", "key=value", "--set train.max_steps=1000"]),
         ("=3", ["--set '=3'", "key=value"]),
@@ -364,10 +364,10 @@ def test_a_checkpoint_that_is_not_there(call: Call, tiny_run: Path) -> None:
 
 def test_a_request_with_absurd_limits(call: Call, tiny_run: Path) -> None:
     for options, parts in (
-        (["--beam", "0"], ["beam=0", "1 (greedy)"]),
+        (["--beam", "0"], ["beam=0", "1 is greedy"]),
         (["--beam", "100000"], ["beam=100000", "1024"]),
         (["--beam", "2", "--nbest", "3", "--json"], ["nbest=3", "beam=2"]),
-        (["--length-penalty", "-1"], ["length_penalty=-1", "0 (none)"]),
+        (["--length-penalty", "-1"], ["length_penalty=-1", "0 is none"]),
         (["--max-extra", "-1"], ["max_extra=-1"]),
         (["--tag", "news"], ["'news'", "without tags"]),
     ):
@@ -377,7 +377,7 @@ def test_a_request_with_absurd_limits(call: Call, tiny_run: Path) -> None:
 def test_text_to_translate_may_be_anything(call: Call, tiny_run: Path) -> None:
     """A stranger's text is no reason to stop: it is noted, and the lines stay lines."""
     outcome = call("translate", tiny_run, given=b"bado\ncaf\xe9 \0\n\xff").done()
-    assert outcome.out.count("\n") == 3
+    assert outcome.out.count("\n") == 2  # the last line has no end, before and after
     assert "line 2, byte 4: not valid UTF-8" in outcome.err
     assert "line 3, byte 1" in outcome.err
 
