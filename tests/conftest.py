@@ -33,7 +33,9 @@ if os.environ.get("REGARD_TEST_SHAPES", "1") != "0":
 
 # A busy machine is slow, not wrong.
 hypothesis.settings.register_profile("regard", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("regard")
+# Where a change is judged, the examples are the same each time; elsewhere new ones are looked for.
+hypothesis.settings.register_profile("ci", parent=hypothesis.settings.get_profile("regard"), derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("REGARD_CI") else "regard")
 
 
 def pytest_runtest_setup() -> None:
