@@ -10,19 +10,17 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from regard import __version__
 from regard.cli_compare import compare
 from regard.cli_corpus import corpus
+from regard.cli_options import Checkpoint, Quiet, Run, Tag, console
 from regard.cli_translate import score, translate
 from regard.errors import CheckpointError, ConfigError, RegardError
 from regard.train.signals import Interrupted
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = typer.Typer(
     name="regard",
@@ -38,11 +36,9 @@ app.command()(translate)
 app.command()(score)
 app.command()(compare)
 
-Run = Annotated[Path, typer.Argument(help="The directory of a run.", metavar="RUN")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="A setting, as model.width=256; may be repeated.")]
 Beam = Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy.")]
 LengthPenalty = Annotated[float | None, typer.Option(help="α of ((5+length)/6)^α.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing on stderr but errors.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -145,10 +141,10 @@ def evaluate(
         str | None, typer.Option(help="sacreBLEU's tokenizer; default 13a, none for split text.")
     ] = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="BLEU without case.")] = False,
-    tag: Annotated[str | None, typer.Option(help="The corpus tag to put before each line.")] = None,
+    tag: Tag = None,
     output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    checkpoint: Annotated[int | None, typer.Option(help="A step, instead of the final weights.")] = None,
+    checkpoint: Checkpoint = None,
     quiet: Quiet = False,
 ) -> None:
     """BLEU and chrF, with their signatures, and the loss on the first reference."""
@@ -218,12 +214,6 @@ def bench_train(
 
     results = bench_training(data or Path(os.environ.get("REGARD_DATA") or "data"), seconds, rounds, console(False))
     print(json.dumps(results) if as_json else table(results))
-
-
-def console(quiet: bool) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True, quiet=quiet)
 
 
 def main() -> None:

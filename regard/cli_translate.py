@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from regard.cli_options import Checkpoint, Quiet, Run, Tag, console
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,13 +23,9 @@ if TYPE_CHECKING:
     from regard.decode.translate import Translation, Translator
 
 Write = Callable[[bytes], object]
-Run = Annotated[Path, typer.Argument(help="The directory of a run.", metavar="RUN")]
 Others = Annotated[
     list[Path] | None, typer.Option("--with", help="Another run of the same vocabulary, for an ensemble; repeatable.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing on stderr but errors.")]
-Checkpoint = Annotated[int | None, typer.Option(help="A step, instead of the final weights.")]
-Tag = Annotated[str | None, typer.Option(help="The corpus tag to put before each line.")]
 
 
 def translate(
@@ -201,12 +198,6 @@ def load_all(run: Path, others: Sequence[Path], checkpoint: int | None) -> Trans
     if others and checkpoint is not None:
         raise ConfigError("--checkpoint is a step of one run, and --with asks for several; leave one of them out")
     return load_ensemble([run, *others]) if others else load(run, checkpoint=checkpoint)
-
-
-def console(quiet: bool) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True, quiet=quiet)
 
 
 def output(path: Path | None) -> AbstractContextManager[Write]:

@@ -26,7 +26,7 @@ from regard.decode.candidates import (
 from regard.decode.config import SearchConfig
 from regard.decode.phrases import Choice, Progress, allocate
 from regard.decode.record import DROPPED, FINISHED, OPEN, Child, Recorder
-from regard.decode.rules import Demands, Judge
+from regard.decode.rules import Demands, Judge, is_forbidden
 from regard.errors import RunError
 from regard.text.tokenizer import END
 
@@ -208,10 +208,9 @@ class Beams:
         return candidates
 
     def _forbidden(self, judge: Judge, lanes: slice, lane: int, parent: int, token: int) -> bool:
-        """Whether a continuation must not be; at the length limit it is judged as the end."""
+        """Whether a continuation must not be."""
         tokens = [*self.tokens[lanes][lane, parent, 1:].tolist(), token]
-        at_limit = int(self.limits[lanes][lane]) == len(tokens)
-        return judge(tokens) or (at_limit and token != END and judge([*tokens, END]))
+        return is_forbidden(judge, tokens, int(self.limits[lanes][lane]))
 
     def _allocate(
         self,
@@ -416,7 +415,7 @@ class Beams:
         by_lane = log_probs.view(*self.totals.shape, -1)
         for lane in range(len(self.sentences)):
             staying = {
-                (int(parent), int(token)): float(total)
+                (int(parent), int(token))
                 for total, parent, token in zip(*(part[lane] for part in opened), strict=True)
                 if float(total) > -math.inf
             }

@@ -39,6 +39,11 @@ class Demands:
 NO_DEMANDS = Demands()
 
 
+def is_forbidden(judge: Judge, tokens: Sequence[int], limit: int) -> bool:
+    """Whether the newest of `tokens` must not have come; at the length limit they are judged as a whole."""
+    return judge(tokens) or (len(tokens) == limit and tokens[-1] != END and judge([*tokens, END]))
+
+
 def log_probabilities(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
     """The model's own, in fp32."""
     return logits.log_softmax(-1, dtype=torch.float32)

@@ -23,8 +23,8 @@ from regard.decode.rules import (
     NEVER_GENERATED,
     NO_DEMANDS,
     Demands,
-    Judge,
     banned,
+    is_forbidden,
     log_probabilities,
     penalised,
 )
@@ -106,8 +106,9 @@ class Draws:
         """The highest of each row that no judge forbids."""
         tokens = noisy.topk(1).indices[:, 0]  # as greedy search does it, where some are equal
         for row, sentence in enumerate(self.sentences):
-            judge = self.demands[sentence].forbids
-            while judge is not None and self._forbidden(judge, row, int(tokens[row])):
+            judge, limit = self.demands[sentence].forbids, int(self.limits[row])
+            past = [] if judge is None else self.tokens[row, 1:].tolist()
+            while judge is not None and is_forbidden(judge, [*past, int(tokens[row])], limit):
                 noisy[row, tokens[row]] = -math.inf
                 tokens[row] = noisy[row].topk(1).indices[0]
                 if noisy[row, tokens[row]] == -math.inf:
@@ -118,12 +119,6 @@ class Draws:
                 "Take another checkpoint, or ask for less."
             )
         return tokens
-
-    def _forbidden(self, judge: Judge, row: int, token: int) -> bool:
-        """Whether a token must not follow; at the length limit it is judged as the end."""
-        tokens = [*self.tokens[row, 1:].tolist(), token]
-        at_limit = int(self.limits[row]) == len(tokens)
-        return judge(tokens) or (at_limit and token != END and judge([*tokens, END]))
 
     def _stopped(self) -> Bool[Tensor, " R"]:
         """True where a row is complete without an end symbol."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Unpack
 
-from regard.decode.options import Options
+from regard.decode.options import Options, job_for
 from regard.decode.translate import Translator
 from regard.text.documents import Part
 
@@ -17,11 +17,11 @@ WINDOW_CHARACTERS = 1 << 19
 
 def translate_document(translator: Translator, parts: Iterable[Part], **options: Unpack[Options]) -> Iterator[bytes]:
     """The document's bytes, with the translations in their places, as they are done."""
-    count = 0
+    count, job = 0, job_for(translator.config, options)
     for window in windows(parts):
         texts = [part.text for part in window if part.text is not None]
         places = [f"line {part.line}" for part in window if part.text is not None]
-        translations = iter(translator.translate_placed(texts, places, count, **options))
+        translations = iter(translator.translate_placed(texts, places, count, job))
         for part in window:
             yield part.before if part.text is None else part.before + part.render(next(translations).text)
         count += len(texts)

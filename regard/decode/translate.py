@@ -32,10 +32,10 @@ from regard.decode.units import Plan, plan_line
 from regard.decode.wording import text_of
 from regard.errors import ConfigError
 from regard.models.interface import Decodable, Source
+from regard.text.documents.part import one_line
 from regard.text.keep import around, kept_spans, missing, spans_of
 from regard.text.tokenizer import END, UNKNOWN, Tokenizer
 
-LINE_BREAKS_TO_SPACES = str.maketrans("\r\n", "  ")
 STRIDE = 8
 """Sources are padded to a multiple of it; with 8 rows a sentence begins at the same alignment wherever it lies."""
 
@@ -55,8 +55,6 @@ class Unit:
     text: str
     ids: list[int]
     demands: Demands
-    kept: tuple[str, ...] = ()
-    """What must come out unchanged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +88,9 @@ class Translator:
             raise ConfigError(f"window={window} must be 1 line or more")
         return self._stream(lines, window, job_for(self.config, options))
 
-    def translate_placed(
-        self, texts: Sequence[str], places: Sequence[str], before: int, **options: Unpack[Options]
-    ) -> list[Translation]:
+    def translate_placed(self, texts: Sequence[str], places: Sequence[str], before: int, job: Job) -> list[Translation]:
         """As `translate`, for texts out of a document: `places` name them in messages, `before` have been done."""
-        return self._translate(texts, job_for(self.config, options), before, places)
+        return self._translate(texts, job, before, places)
 
     def score(
         self,
@@ -173,14 +169,20 @@ class Translator:
         return [found.get(number, replace(BLANK, text=part.text)) for number, part in enumerate(parts)]
 
     def _unit(self, part: Part, job: Job) -> Unit:
-        text = part.text
-        kept = tuple(kept_spans(text, job.keep)) if job.keep and job.config.width > 1 and not job.config.sample else ()
-        kept = tuple(span for span in kept if UNKNOWN not in self.tokenizer.target.encode(span))
-        ids = source_ids(self.tokenizer, text, job.tag)
-        room = job.config.limit(len(ids)) - sum(len(self.tokenizer.target.encode(span)) for span in kept)
+        ids = source_ids(self.tokenizer, part.text, job.tag)
         wording = job.wording if part.first else replace(job.wording, prefix="", required=())
-        demands = wording.demands(self.tokenizer, text, kept if room > len(ids) // 2 else ())
-        return Unit(text, ids, demands, kept)
+        kept = self._wanted_spans(part.text, job, len(ids))
+        return Unit(part.text, ids, wording.demands(self.tokenizer, part.text, kept))
+
+    def _wanted_spans(self, text: str, job: Job, length: int) -> list[str]:
+        """What must be kept and can be asked of the search: there is a beam, words for it, and room beside it."""
+        if not job.keep or job.config.width < 2 or job.config.sample:
+            return []
+        spans = kept_spans(text, job.keep)
+        encoded = {span: self.tokenizer.target.encode(span) for span in spans}
+        kept = [span for span in spans if UNKNOWN not in encoded[span]]
+        room = job.config.limit(length) - sum(len(encoded[span]) for span in kept)
+        return kept if room > length // 2 else []
 
     def _around(self, part: Part, job: Job) -> Translation:
         """What must be kept copied, and what lies between translated apart."""
@@ -313,11 +315,6 @@ def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[
 def target_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """Generated tokens as one line of text: pieces of split words joined, line breaks made spaces."""
     return one_line(text_of(tokenizer, ids))
-
-
-def one_line(text: str) -> str:
-    """With line breaks made spaces."""
-    return text.translate(LINE_BREAKS_TO_SPACES)
 
 
 def name_of(ids: Sequence[int]) -> int:

@@ -190,9 +190,9 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "#B 1 #T K"] | None = None,
         probe: Probe | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """`over`, for the few queries of a decoder's step; without dropout."""
+        """`over`, for the few queries of a decoder's step."""
         if probe is not None:
-            return self.output(join_heads(attend(q_BNTH, cache.keys, cache.values, mask, probe=probe)))
+            return self.over(q_BNTH, cache, mask, probe)
         return self.output(join_heads(attend_by_row(q_BNTH, cache.keys, cache.values, mask)))
 
     def queries(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T H"]:
