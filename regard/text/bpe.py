@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.text.codecs import LosslessCodec, Offsets, without_surrogates
+from regard.text.codecs import LosslessCodec, Offsets, join_pieces, kept_places, without_surrogates
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
@@ -56,14 +56,24 @@ def with_leading_space(text: str) -> str:
 
 
 class BpeCodec(LosslessCodec):
-    """Byte-level BPE of one side. `vocabulary` and `merges` (pairs of entries, first learnt first) are in symbols."""
+    """Byte-level BPE of one side. `vocabulary` and `merges` (pairs of entries, first learnt first) are in symbols.
+
+    With a joiner (`@@`) the text comes split into subwords; they are joined, and the words are split anew.
+    """
 
     kind = "bpe"
 
-    def __init__(self, vocabulary: Sequence[str], merges: Sequence[tuple[str, str]], tags: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        merges: Sequence[tuple[str, str]],
+        tags: Sequence[str] = (),
+        joiner: str = "",
+    ) -> None:
         super().__init__([bytes(SYMBOL_BYTES[symbol] for symbol in piece) for piece in vocabulary], tags)
         self.vocabulary = list(vocabulary)
         self.merges = list(merges)
+        self.joiner = joiner
         self._ids = {piece: self.first + entry for entry, piece in enumerate(vocabulary)}
         self._ranks = {(self._ids[left], self._ids[right]): rank for rank, (left, right) in enumerate(merges)}
         self._merged = [self._ids[left + right] for left, right in merges]
@@ -73,17 +83,23 @@ class BpeCodec(LosslessCodec):
         self._num_states = 0
 
     def encode(self, text: str) -> list[int]:
-        return self._rust.encode(with_leading_space(text)).ids
+        return self._rust.encode(self._spelling(text)).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text, on all cores that `RAYON_NUM_THREADS` allows."""
-        encodings = self._rust.encode_batch_fast([with_leading_space(text) for text in texts])
+        encodings = self._rust.encode_batch_fast([self._spelling(text) for text in texts])
         return [encoding.ids for encoding in encodings]
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], Offsets]:
         """Ids and characters. The pieces of one character all name that character."""
-        encoding = self._rust.encode(with_leading_space(text))
-        return encoding.ids, [(max(start - 1, 0), end - 1) for start, end in encoding.offsets]
+        encoding = self._rust.encode(self._spelling(text))
+        offsets = [(max(start - 1, 0), end - 1) for start, end in encoding.offsets]
+        if not self.joiner:
+            return encoding.ids, offsets
+        places = kept_places(text, self.joiner)
+        return encoding.ids, [
+            (places[start], places[end - 1] + 1 if end > start else places[start]) for start, end in offsets
+        ]
 
     def decode(self, ids: Iterable[int]) -> str:
         return super().decode(ids).removeprefix(" ")
@@ -93,7 +109,7 @@ class BpeCodec(LosslessCodec):
 
     def words(self, text: str) -> list[str]:
         """The words of a text in byte symbols. `segment` of each without dropout, end to end, is `encode`."""
-        return [word for word, _ in self._splitter.pre_tokenize_str(with_leading_space(text))]
+        return [word for word, _ in self._splitter.pre_tokenize_str(self._spelling(text))]
 
     def segment(self, word: str, dropout: float, rng: np.random.Generator) -> list[int]:
         """Ids of one word under BPE-dropout; for many words, `segment_all` is faster."""
@@ -113,6 +129,10 @@ class BpeCodec(LosslessCodec):
             else self._merge_long(word, dropout, numbers)
             for word in words
         ]
+
+    def _spelling(self, text: str) -> str:
+        """What is split into pieces."""
+        return with_leading_space(join_pieces(text, self.joiner))
 
     def _walk(self, state: "_State", dropout: float, numbers: Iterator[float]) -> list[int]:
         """Merge until nothing is left to merge, or every merge was left out."""

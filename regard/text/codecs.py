@@ -33,7 +33,17 @@ def join_pieces(text: str, joiner: str) -> str:
     """Whole words from text split into subwords: `an@@ trie@@ b` → `antrieb`. No joiner: the text as it is."""
     if not joiner:
         return text
-    return re.sub(re.escape(joiner) + r"(?: |\Z)", "", text)
+    return _joints(joiner).sub("", text)
+
+
+def kept_places(text: str, joiner: str) -> list[int]:
+    """Where each character of `join_pieces` stands in the text."""
+    gone = {place for joint in _joints(joiner).finditer(text) for place in range(*joint.span())}
+    return [place for place in range(len(text)) if place not in gone]
+
+
+def _joints(joiner: str) -> re.Pattern[str]:
+    return re.compile(re.escape(joiner) + r"(?: |\Z)")
 
 
 def show_piece(piece: bytes) -> str:

@@ -72,7 +72,7 @@ class TokenizerConfig:
     joint: bool = True
     """One vocabulary for both sides."""
     joiner: str = ""
-    """End of a piece that goes on, such as "@@", in text that is already split into subwords (kind word)."""
+    """End of a piece that goes on, such as "@@", in text that is already split: word keeps it, bpe splits anew."""
     dropout: float = 0.0
     """Probability of BPE-dropout, in training only (kind bpe)."""
 
@@ -85,8 +85,8 @@ class TokenizerConfig:
             raise ConfigError(f"tokenizer.dropout={self.dropout} is not a probability from 0 to below 1")
         if self.dropout and self.kind not in ("auto", "bpe"):
             raise ConfigError(f"tokenizer.dropout={self.dropout} needs tokenizer.kind=bpe, not {self.kind}")
-        if self.joiner and self.kind not in ("auto", "word"):
-            raise ConfigError(f"tokenizer.joiner={self.joiner} needs tokenizer.kind=word, not {self.kind}")
+        if self.joiner and self.kind not in ("auto", "word", "bpe"):
+            raise ConfigError(f"tokenizer.joiner={self.joiner} needs tokenizer.kind=word or bpe, not {self.kind}")
         if self.joiner and (self.joiner.split() != [self.joiner] or not self.joiner.isprintable()):
             raise ConfigError(f"tokenizer.joiner={self.joiner!r} holds a space; it is the end of a piece, such as @@")
 
@@ -180,7 +180,7 @@ def train_tokenizer(
 def _fit(kind: str, joiner: str, texts: Texts, size: int, tags: Sequence[str]) -> Codec:
     match kind:
         case "bpe":
-            return fit_bpe(texts, size, tags)
+            return fit_bpe(texts, size, tags, joiner)
         case "character":
             return fit_character(texts, size, tags)
         case "wordpiece":
@@ -203,8 +203,8 @@ def _resolve_kind(config: TokenizerConfig, sample: Texts) -> tuple[str, str]:
         return "bpe", ""
     if config.dropout:
         raise ConfigError(
-            f"tokenizer.dropout={config.dropout} has no effect on text that is already split by {joiner!r}; "
-            f"set tokenizer.dropout=0, or give raw text"
+            f"tokenizer.dropout={config.dropout} has no effect on text that is already split by {joiner!r}; set "
+            f"tokenizer.dropout=0, or tokenizer.kind=bpe and tokenizer.joiner={joiner} to split its words anew"
         )
     return kind, joiner
 
@@ -263,7 +263,7 @@ def _codec(kind: str, joiner: str, tags: Sequence[str], data: Mapping[str, Any])
             _require(SPECIALS[UNKNOWN] not in vocabulary, "has a reserved entry in its vocabulary")
             return WordPieceCodec(vocabulary, tags)
         case "bpe":
-            return BpeCodec(vocabulary, _merges(data, vocabulary), tags)
+            return BpeCodec(vocabulary, _merges(data, vocabulary), tags, joiner)
         case _:
             raise _BrokenFile(f"has the unknown kind {kind!r}. Update regard.")
 

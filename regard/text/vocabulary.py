@@ -11,7 +11,15 @@ from zlib import crc32
 
 from regard.errors import ConfigError
 from regard.text.bpe import BYTE_SYMBOLS, BpeCodec, with_leading_space, word_splitter
-from regard.text.codecs import CharacterCodec, WordCodec, WordPieceCodec, first_entry, split_words, without_surrogates
+from regard.text.codecs import (
+    CharacterCodec,
+    WordCodec,
+    WordPieceCodec,
+    first_entry,
+    join_pieces,
+    split_words,
+    without_surrogates,
+)
 
 Texts = Callable[[], Iterable[str]]
 """Gives the texts from the start, each time it is called."""
@@ -33,7 +41,7 @@ def fitted_size(num_pairs: int) -> int:
     return 32_000
 
 
-def fit_bpe(texts: Texts, size: int, tags: Sequence[str]) -> BpeCodec:
+def fit_bpe(texts: Texts, size: int, tags: Sequence[str], joiner: str = "") -> BpeCodec:
     """Merges learnt from the texts, until the codec has `size` ids or no pair of pieces is left that occurs twice."""
     from tokenizers import Tokenizer, models, trainers
 
@@ -46,8 +54,9 @@ def fit_bpe(texts: Texts, size: int, tags: Sequence[str]) -> BpeCodec:
         initial_alphabet=BYTE_SYMBOLS,
         show_progress=False,
     )
-    rust.train_from_iterator((with_leading_space(text) for text in learnable(texts)), trainer)
-    return BpeCodec(_by_id(rust), _model_state(rust)["merges"], tags)
+    whole = learnable(lambda: (join_pieces(text, joiner) for text in texts()))
+    rust.train_from_iterator((with_leading_space(text) for text in whole), trainer)
+    return BpeCodec(_by_id(rust), _model_state(rust)["merges"], tags, joiner)
 
 
 def fit_wordpiece(texts: Texts, size: int, tags: Sequence[str]) -> WordPieceCodec:

@@ -342,8 +342,37 @@ def test_auto_is_bpe_unless_the_text_is_split():
     assert kind_of(2, 100) == ("word", "@@")
     assert kind_of(0, 100, joiner="￭") == ("word", "￭")
     assert kind_of(100, 100, kind="byte") == ("byte", "")
-    with pytest.raises(ConfigError, match=r"tokenizer.dropout=0.1 .*'@@'.* tokenizer.dropout=0"):
+    with pytest.raises(ConfigError, match=r"tokenizer.dropout=0.1 .*'@@'.* tokenizer.dropout=0, or tokenizer.kind=bpe"):
         kind_of(2, 100, dropout=0.1)
+
+
+SPLIT = train_tokenizer(
+    TokenizerConfig(kind="bpe", size=300, joiner="@@"),
+    lambda: ["der an@@ trieb", "der a@@ n@@ trieb"] * 9,
+    lambda: ["der antrieb"],
+    num_pairs=18,
+).source
+
+
+@given(text=st.lists(st.sampled_from(["an@@", "@@", "trieb", "@@x", " ", "", "é@@", "🙂"]), max_size=12).map(" ".join))
+def test_bpe_splits_split_words_anew(text):
+    """The pieces are those of the joined words, whatever the given split; each stands for the text's own characters."""
+    ids, offsets = SPLIT.encode_with_offsets(text)
+    joined = join_pieces(text, "@@")
+    assert ids == SPLIT.encode(text) == SPLIT.encode_batch([text])[0] == SPLIT.encode(joined)
+    assert SPLIT.decode(ids) == joined
+    rng = np.random.default_rng(0)
+    assert [piece for word in SPLIT.words(text) for piece in SPLIT.segment(word, 0.0, rng)] == ids
+    for place, (start, end) in enumerate(offsets):
+        assert 0 <= start <= end <= len(text)
+        shown = SPLIT.decode([*ids[: place + 1]]).removeprefix(SPLIT.decode(ids[:place])).strip()
+        if "\ufffd" not in SPLIT.decode(ids[: place + 1]) + SPLIT.decode(ids[:place]):
+            assert shown in join_pieces(text[start:end], "@@")
+
+
+def test_bpe_learns_from_joined_words():
+    assert any("antrieb" in entry for entry in SPLIT.vocabulary)
+    assert not any("@@" in entry for entry in SPLIT.vocabulary)
 
 
 def test_split_text_is_decoded_joined():
@@ -402,7 +431,7 @@ def test_tags_need_names_of_their_own(tags):
         ({"dropout": -0.1}, ["tokenizer.dropout=-0.1"]),
         ({"dropout": float("nan")}, ["tokenizer.dropout=nan"]),
         ({"dropout": 0.1, "kind": "word"}, ["tokenizer.dropout=0.1", "tokenizer.kind=bpe", "word"]),
-        ({"joiner": "@@", "kind": "bpe"}, ["tokenizer.joiner=@@", "tokenizer.kind=word"]),
+        ({"joiner": "@@", "kind": "byte"}, ["tokenizer.joiner=@@", "tokenizer.kind=word or bpe", "not byte"]),
         ({"joiner": "@ @"}, ["tokenizer.joiner='@ @'", "space"]),
     ],
 )
@@ -439,8 +468,9 @@ def test_a_saved_tokenizer_is_the_same(kind, joint, tmp_path):
 
 
 def test_the_joiner_is_saved():
-    tokenizer = train("word", joiner="@@")
-    assert Tokenizer.from_json(tokenizer.to_json()).joiner == "@@"
+    word, bpe = (Tokenizer.from_json(train(kind, joiner="@@").to_json()) for kind in ("word", "bpe"))
+    assert word.joiner == bpe.joiner == "@@"
+    assert bpe.target.encode("ei@@ n") == bpe.target.encode("ein")
 
 
 def change(**changes):
