@@ -76,7 +76,7 @@ def translate(
     trace: Annotated[int, typer.Option(help="Show each step with so many best next tokens.")] = 0,
     tree: Annotated[bool, typer.Option("--tree", help="The whole search, in --json.")] = False,
     batch_size: Annotated[int, typer.Option(help="At most so many sentences at once; never changes the result.")] = 0,
-    batch_tokens: Annotated[int, typer.Option(help="Bounds the memory of a batch; never changes the result.")] = 4096,
+    batch_tokens: Annotated[int, typer.Option(help="Bounds the memory of a batch; never changes the result.")] = 8192,
     with_runs: Others = None,
     checkpoint: Checkpoint = None,
     quiet: Quiet = False,

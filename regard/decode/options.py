@@ -14,6 +14,7 @@ from regard.errors import ConfigError
 from regard.text.keep import compiled
 
 LONG = ("split", "window", "refuse")
+BATCH_TOKENS = 8192
 
 
 class Options(TypedDict, total=False):
@@ -117,7 +118,7 @@ def job_for(base: SearchConfig, options: Options) -> Job:
         tree=given.get("tree", False),
         tag=given.get("tag"),
         long=one_of("long", given.get("long", "split"), LONG),
-        batch_tokens=checked("batch_tokens", given.get("batch_tokens", 4096), 1),
+        batch_tokens=checked("batch_tokens", given.get("batch_tokens", BATCH_TOKENS), 1),
         batch_size=checked("batch_size", given.get("batch_size", 0), 0),
         progress=given.get("progress", ignore),
         report=given.get("report", ignore),

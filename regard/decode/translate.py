@@ -21,7 +21,7 @@ from regard.decode.alignment import Alignment, align, source_words, target_words
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.forced import Forced, force
-from regard.decode.options import Job, Options, ignore, job_for
+from regard.decode.options import BATCH_TOKENS, Job, Options, ignore, job_for
 from regard.decode.record import Recorder
 from regard.decode.rules import Demands
 from regard.decode.sample import sample
@@ -36,8 +36,8 @@ from regard.text.documents.part import one_line
 from regard.text.keep import around, kept_spans, missing, spans_of
 from regard.text.tokenizer import END, UNKNOWN, Tokenizer
 
-STRIDE = 8
-"""Sources are padded to a multiple of it; with 8 rows a sentence begins at the same alignment wherever it lies."""
+SHORTEST, STRIDE = 16, 8
+"""Sources are padded to so much at least, and to a multiple of 8: then each begins at the same alignment in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Translator:
         pairs: Iterable[tuple[str, str]],
         *,
         tag: str | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int = BATCH_TOKENS,
         alignment: str | None = None,
     ) -> list[Translation]:
         """The given translations with the model's log-probability of each, whole and token by token."""
@@ -323,8 +323,11 @@ def name_of(ids: Sequence[int]) -> int:
 
 
 def padded_length(length: int) -> int:
-    """Of a source: a function of its own length alone."""
-    return -(-length // STRIDE) * STRIDE
+    """Of a source, a function of its own length alone: 16, 24, 32, 48, 64, 96, 128 …, so that many have the same."""
+    step = STRIDE
+    while length > 4 * step:
+        step *= 2
+    return max(-(-length // step) * step, SHORTEST)
 
 
 def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int, most: int = 0) -> Iterator[list[int]]:

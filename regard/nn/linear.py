@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 BLOCK = 32
 """Rows of one call. Fewer cost more calls, more cost a lonely sentence the time of a whole block."""
+SMALL, SMALL_BLOCK = 65_536, 128
+"""A matrix of at most so many numbers takes more rows a call: the call itself is most of its time."""
 
 
 def linear(
@@ -29,17 +31,18 @@ def linear(
 def linear_in_blocks(
     rows: Float[Tensor, "R I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
 ) -> Float[Tensor, "R O"]:
-    """BLOCK rows a call; the last block is filled up with zeros."""
+    """So many rows a call as the matrix alone decides; the last block is filled up with zeros."""
+    size = SMALL_BLOCK if weight.numel() <= SMALL else BLOCK
     count = rows.size(0)
-    missing = -count % BLOCK
+    missing = -count % size
     padded = F.pad(rows, (0, 0, 0, missing)) if missing else rows.contiguous()
     result = padded.new_empty(padded.size(0), weight.size(0))
-    turned = weight.t()
-    for block, place in zip(padded.split(BLOCK), result.split(BLOCK), strict=True):
+    for begin in range(0, count, size):
+        block, place = padded[begin : begin + size], result[begin : begin + size]
         if bias is None:
-            torch.mm(block, turned, out=place)
+            torch.mm(block, weight.t(), out=place)
         else:
-            torch.addmm(bias, block, turned, out=place)
+            torch.addmm(bias, block, weight.t(), out=place)
     return result[:count]
 
 

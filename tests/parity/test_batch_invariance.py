@@ -33,6 +33,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "odd": {"width": 22, "heads": 2, "feedforward": 29},
     "odder": {"width": 36, "heads": 3, "feedforward": 47, "norm": "pre", "output_bias": True},
     "wide inside": {"width": 24, "heads": 4, "feedforward": 1100},
+    "large matrices": {"width": 64, "heads": 4, "feedforward": 1100},
     "widths apart": {"width": 20, "heads": 3, "key_width": 5, "value_width": 7, "feedforward": 33},
 }
 METHODS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import pad
 from regard.decode.search import SearchConfig
-from regard.decode.translate import Translation, Translator, batches_by_length, source_ids, target_text
+from regard.decode.translate import Translation, Translator, batches_by_length, padded_length, source_ids, target_text
 from regard.errors import ConfigError, RegardError
 from regard.models.interface import Source
 from regard.text.codecs import ByteCodec, WordCodec
@@ -84,25 +84,28 @@ def test_blank_lines_never_reach_the_model():
 
 def test_batches_hold_similar_lengths_within_the_budget_of_tokens():
     echo = Echo()
-    lines = ["x" * length for length in (3, 11, 4, 12, 3, 5)]
-    Translator(model=echo, tokenizer=TOKENIZER).translate(lines, beam=2, batch_tokens=64)
-    assert echo.shapes == [(2, 16), (4, 8)]
+    lines = ["x" * length for length in (3, 19, 4, 20, 3, 5)]
+    Translator(model=echo, tokenizer=TOKENIZER).translate(lines, beam=2, batch_tokens=128)
+    assert echo.shapes == [(2, 24), (4, 16)]
     echo.shapes.clear()
     Translator(model=echo, tokenizer=TOKENIZER).translate(lines, beam=2, batch_size=3)
-    assert echo.shapes == [(2, 16), (3, 8), (1, 8)]
+    assert echo.shapes == [(2, 24), (3, 16), (1, 16)]
 
 
 def test_a_sentence_above_the_budget_stands_alone():
     encoded = {7: [1] * 100, 3: [1] * 2, 5: [1] * 3}
-    assert list(batches_by_length(encoded, 16)) == [[7], [5, 3]]
-    assert list(batches_by_length(encoded, 15)) == [[7], [5], [3]]
+    assert list(batches_by_length(encoded, 32)) == [[7], [5, 3]]
+    assert list(batches_by_length(encoded, 31)) == [[7], [5], [3]]
     assert list(batches_by_length({}, 6)) == []
 
 
 def test_only_equal_padded_lengths_share_a_batch():
-    encoded = {length: [1] * length for length in range(1, 20)}
+    encoded = {length: [1] * length for length in range(1, 70)}
     groups = list(batches_by_length(encoded, 10_000))
-    assert [sorted(group) for group in groups] == [[17, 18, 19], list(range(9, 17)), list(range(1, 9))]
+    assert [(min(group), max(group)) for group in groups] == [
+        (65, 69), (49, 64), (33, 48), (25, 32), (17, 24), (1, 16),
+    ]  # fmt: skip
+    assert [padded_length(max(group)) for group in groups] == [96, 64, 48, 32, 24, 16]
 
 
 def test_the_source_has_its_tag_in_front_and_the_end_symbol_behind():
