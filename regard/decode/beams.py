@@ -1,130 +1,44 @@
-"""The open hypotheses of a search, and the steps that make them one token longer.
+"""The steps of a search: hypotheses grow, end, are recorded and leave.
 
-Axes: L lanes (a sentence has one, or with diverse groups one a group), W open hypotheses of each, K candidates,
-N finished ones kept, T tokens so far, S source positions, R = L·W rows of the model's state, V output classes.
+Axes: L lanes (a sentence has one, or with diverse groups one a group), W open hypotheses of each, N finished ones kept,
+T tokens so far, S source positions, R = L·W rows of the model's state, V output classes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decode.candidates import (
-    Candidates,
-    Hypothesis,
-    Scores,
-    best_candidates,
-    interleaved,
-    open_candidates,
-    write_choices,
-)
-from regard.decode.config import SearchConfig
-from regard.decode.phrases import Choice, Progress, allocate
+from regard.decode.candidates import Candidates, Hypothesis, Scores
+from regard.decode.choosing import choose
+from regard.decode.lanes import Lanes
 from regard.decode.record import DROPPED, FINISHED, OPEN, Child, Recorder
-from regard.decode.rules import Demands, Judge, is_forbidden
 from regard.errors import RunError
 from regard.text.tokenizer import END
 
 
 @dataclass(frozen=True, slots=True)
-class Beams:
-    """The open hypotheses of the sentences still in the batch, and what is finished of all sentences."""
-
-    tokens: Int[Tensor, "L W T"]  # the start symbol first
-    totals: Float[Tensor, "L W"]  # sums of what ranks; −∞ where no hypothesis is
-    truths: Float[Tensor, "L W T"]  # the model's log-probability of each token
-    kept: Float[Tensor, "L N"]  # ranks of the best finished hypotheses, best first; −∞ where none is yet
-    limits: Int[Tensor, " L"]
-    sentences: Int[Tensor, " L"]  # the place of each in the source
-    config: SearchConfig
-    demands: Sequence[Demands]  # of every sentence
-    finished: list[list[Hypothesis]]  # of every sentence, also of those that left; grows in place
-    progress: dict[tuple[int, int], list[Progress]]  # (sentence, group) → that of each hypothesis
-    mask: Bool[Tensor, "B S"] | None = None  # True where a sentence has a source token
-    coverage: Float[Tensor, "L W S"] | None = None
-    recorder: Recorder | None = field(default=None, compare=False)
-
-    @classmethod
-    def first(
-        cls,
-        start_id: int,
-        limits: Int[Tensor, " B"],
-        config: SearchConfig,
-        demands: Sequence[Demands],
-        mask: Bool[Tensor, "B S"] | None = None,
-        recorder: Recorder | None = None,
-    ) -> Beams:
-        """One hypothesis a lane, the start symbol; the first step widens it."""
-        size, device = len(limits) * config.groups, limits.device
-        sentences = torch.arange(len(limits), device=device).repeat_interleave(config.groups)
-        if recorder is not None:
-            for lane in range(size):
-                recorder.begin(lane, start_id)
-        return cls(
-            tokens=torch.full((size, 1, 1), start_id, device=device),
-            totals=torch.zeros(size, 1, device=device),
-            truths=torch.zeros(size, 1, 1, device=device),
-            kept=torch.full((size, config.nbest), -math.inf, device=device),
-            limits=limits.repeat_interleave(config.groups),
-            sentences=sentences,
-            config=config,
-            demands=demands,
-            finished=[[] for _ in range(len(limits))],
-            progress={
-                (sentence, group): [Progress.first(demand.phrases)]
-                for sentence, demand in enumerate(demands)
-                for group in range(config.groups)
-                if demand.phrases
-            },
-            mask=mask,
-            recorder=recorder,
-        )
-
-    @property
-    def done(self) -> bool:
-        """True when every sentence has left."""
-        return self.tokens.size(0) == 0
-
-    @property
-    def last_tokens(self) -> Int[Tensor, " R"]:
-        """What the model reads next."""
-        return self.tokens[:, :, -1].flatten()
-
-    @property
-    def history(self) -> Int[Tensor, "R T"]:
-        """What each row has generated."""
-        return self.tokens[:, :, 1:].flatten(0, 1)
-
-    @property
-    def prefixes(self) -> list[tuple[int, ...]]:
-        """How the translation of each row must begin."""
-        width = self.totals.size(1)
-        return [self.demands[sentence].prefix for sentence in self.sentences.tolist() for _ in range(width)]
-
-    @property
-    def length(self) -> int:
-        """|Y|: tokens generated so far, the start symbol not counted."""
-        return self.tokens.size(2) - 1
+class Beams(Lanes):
+    """Lanes that grow: each step makes every hypothesis one token longer, and sentences that are decided leave."""
 
     def extend(self, scores: Scores) -> tuple[Beams, Int[Tensor, " rows"]]:
         """Every hypothesis one token longer, and the rows they continue; sentences that are decided have left."""
         covered = self._covered(scores.attention)
-        candidates, opened = self._choose(scores)
+        candidates, opened = choose(self, scores.ranked)
         kept = self._finish(candidates, covered, scores.log_probs)
         if self.recorder is not None:
             self._tell(self.recorder, candidates, opened, scores.log_probs)
-        beams = self._continue(opened, covered, kept, scores.log_probs)
+        beams = self.continued(opened, covered, kept, scores.log_probs)
         rows = torch.arange(len(self.sentences), device=kept.device)[:, None] * self.totals.size(1)
         parents = rows + opened.parents
         beams = beams._stopped()
         leaving = beams._leaving()
         if bool(leaving.any()):
-            beams, parents = beams._select(~leaving), parents[~leaving]
+            beams, parents = beams.of(~leaving), parents[~leaving]
         return beams, parents.flatten()
 
     def ranked(self) -> list[list[Hypothesis]]:
@@ -139,106 +53,6 @@ class Beams:
         return [
             list({one.tokens: one for one in reversed(found)}.values())[::-1][: self.config.nbest] for found in by_rank
         ]
-
-    # Choosing
-
-    def _choose(self, scores: Scores) -> tuple[Candidates, Candidates]:
-        """Of each lane: the best candidates, and the W that stay open."""
-        if self.config.groups == 1:
-            return self._choose_in(slice(None), scores.ranked)
-        width, device = self.totals.size(1), scores.ranked.device
-        by_lane = scores.ranked.view(len(self.sentences), width, -1)
-        taken = torch.zeros(len(self.sentences) // self.config.groups, by_lane.size(-1), device=device)
-        chosen: list[tuple[Candidates, Candidates]] = []
-        for group in range(self.config.groups):
-            lanes = slice(group, None, self.config.groups)
-            away = by_lane[lanes] - self.config.diversity * taken[:, None]
-            ranked = torch.where(by_lane[lanes].isfinite(), away, by_lane[lanes]).flatten(0, 1)
-            candidates, opened = self._choose_in(lanes, ranked)
-            real = opened.scores.isfinite().float()
-            taken.scatter_add_(1, opened.tokens, real)
-            # What they lost to be different is no part of their score.
-            chosen.append((self._true(lanes, candidates, by_lane), self._true(lanes, opened, by_lane)))
-        return interleaved([one for one, _ in chosen]), interleaved([one for _, one in chosen])
-
-    def _true(self, lanes: slice, candidates: Candidates, by_lane: Float[Tensor, "L W V"]) -> Candidates:
-        """The candidates with their own totals."""
-        index = torch.arange(len(candidates.tokens), device=by_lane.device)[:, None]
-        step = by_lane[lanes][index, candidates.parents, candidates.tokens]
-        totals = self.totals[lanes].gather(1, candidates.parents) + step
-        return candidates._replace(scores=torch.where(candidates.scores.isfinite(), totals, candidates.scores))
-
-    def _choose_in(self, lanes: slice, ranked: Float[Tensor, "R V"]) -> tuple[Candidates, Candidates]:
-        totals, names = self.totals[lanes], self._names()[lanes]
-        for lane, (sentence, group) in enumerate(names):
-            for place, progress in enumerate(self.progress.get((sentence, group), ())):
-                if not progress.done:
-                    ranked[lane * totals.size(1) + place, END] = -math.inf
-        candidates = self._allowed(lanes, totals, ranked)
-        opened = open_candidates(candidates, self.config.width)
-        for lane, name in enumerate(names):
-            if name in self.progress:
-                rows = ranked.view(*totals.shape, -1)[lane]
-                self._allocate(name, lanes, lane, totals[lane], rows, candidates, opened)
-        return candidates, opened
-
-    def _names(self) -> list[tuple[int, int]]:
-        """The (sentence, group) of each lane."""
-        return [(sentence, lane % self.config.groups) for lane, sentence in enumerate(self.sentences.tolist())]
-
-    def _allowed(self, lanes: slice, totals: Float[Tensor, "L W"], ranked: Float[Tensor, "R V"]) -> Candidates:
-        """The best candidates that no judge forbids; what one forbids is −∞ in `ranked` from then on."""
-        candidates = best_candidates(totals, ranked, self.config.candidates)
-        judges = {
-            lane: judge
-            for lane, sentence in enumerate(self.sentences[lanes].tolist())
-            if (judge := self.demands[sentence].forbids) is not None
-        }
-        while judges:
-            found = 0
-            for lane, judge in judges.items():
-                for place in candidates.scores[lane].isfinite().nonzero().flatten().tolist():
-                    parent, token = int(candidates.parents[lane, place]), int(candidates.tokens[lane, place])
-                    if self._forbidden(judge, lanes, lane, parent, token):
-                        ranked[lane * totals.size(1) + parent, token] = -math.inf
-                        found += 1
-            if not found:
-                break
-            candidates = best_candidates(totals, ranked, self.config.candidates)
-        return candidates
-
-    def _forbidden(self, judge: Judge, lanes: slice, lane: int, parent: int, token: int) -> bool:
-        """Whether a continuation must not be."""
-        tokens = [*self.tokens[lanes][lane, parent, 1:].tolist(), token]
-        return is_forbidden(judge, tokens, int(self.limits[lanes][lane]))
-
-    def _allocate(
-        self,
-        name: tuple[int, int],
-        lanes: slice,
-        lane: int,
-        totals: Float[Tensor, " W"],
-        rows: Float[Tensor, "W V"],
-        candidates: Candidates,
-        opened: Candidates,
-    ) -> None:
-        """Share the lane's beam among the banks of its phrases; writes into `candidates` and `opened`."""
-        before, judge = self.progress[name], self.demands[name[0]].forbids
-        best = rows.topk(min(self.config.candidates, rows.size(-1)))
-        choices: dict[tuple[int, int], Choice] = {}
-        for parent, progress in enumerate(before):
-            tokens = {*best.indices[parent].tolist(), *progress.wanted()}
-            for token in tokens:
-                score = float(totals[parent] + rows[parent, token])
-                if score > -math.inf and not (judge and self._forbidden(judge, lanes, lane, parent, token)):
-                    after = progress if token == END else progress.advance(token)
-                    choices[parent, token] = Choice(score, parent, token, after)
-        ends = sorted((one for one in choices.values() if one.token == END), key=lambda one: -one.score)
-        chosen = allocate((one for one in choices.values() if one.token != END), self.config.width)
-        write_choices(candidates, lane, ends[: self.config.width])
-        write_choices(opened, lane, chosen)
-        missing = opened.scores.size(1) - len(chosen)
-        self.progress[name] = [one.progress for one in chosen] + [before[0]] * missing
 
     # Ending
 
@@ -307,7 +121,7 @@ class Beams:
     def _unmet(self) -> Bool[Tensor, "L W"]:
         """True where a phrase is still missing."""
         unmet = torch.zeros_like(self.totals, dtype=torch.bool)
-        for lane, name in enumerate(self._names()):
+        for lane, name in enumerate(self.names):
             for place, progress in enumerate(self.progress.get(name, ())):
                 unmet[lane, place] = not progress.done
         return unmet
@@ -326,40 +140,6 @@ class Beams:
         """Of the open hypotheses, if they ended here."""
         places = torch.arange(self.totals.size(1), device=self.totals.device).expand_as(self.totals)
         return self.totals / self.config.penalty(self.length) + self._coverage_term(self.coverage, places)
-
-    # Going on
-
-    def _continue(
-        self,
-        opened: Candidates,
-        covered: Float[Tensor, "L W S"] | None,
-        kept: Float[Tensor, "L N"],
-        log_probs: Float[Tensor, "R V"],
-    ) -> Beams:
-        """The open candidates as hypotheses."""
-        lanes = torch.arange(len(self.sentences), device=kept.device)[:, None]
-        steps = log_probs.view(*self.totals.shape, -1)[lanes, opened.parents, opened.tokens]
-        return replace(
-            self,
-            tokens=torch.cat([self.tokens[lanes, opened.parents], opened.tokens[:, :, None]], 2),
-            truths=torch.cat([self.truths[lanes, opened.parents], steps[:, :, None]], 2),
-            totals=opened.scores,
-            kept=kept,
-            coverage=None if covered is None else covered[lanes, opened.parents],
-        )
-
-    def _select(self, staying: Bool[Tensor, " L"]) -> Beams:
-        """Only the sentences that stay in the batch."""
-        return replace(
-            self,
-            tokens=self.tokens[staying],
-            totals=self.totals[staying],
-            truths=self.truths[staying],
-            kept=self.kept[staying],
-            limits=self.limits[staying],
-            sentences=self.sentences[staying],
-            coverage=None if self.coverage is None else self.coverage[staying],
-        )
 
     def _covered(self, attention: Float[Tensor, "R S"] | None) -> Float[Tensor, "L W S"] | None:
         """The attention that each source position got from each row, this step counted."""
@@ -402,7 +182,7 @@ class Beams:
             self.finished[sentence].append(one)
 
     def _tree(self, lane: int) -> int:
-        return int(self.sentences[lane]) * self.config.groups + lane % self.config.groups
+        return int(self.sentences[lane]) * self.config.groups + int(self.groups[lane])
 
     def _fate(self, token: int, place: int) -> str:
         """Of a candidate that does not stay open; an end symbol behind the W best has fallen out of the beam."""

@@ -1,17 +1,19 @@
 """The demo, trained for real on three seeds, and what decoding promises of a model that has learnt something."""
 
+import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import sacrebleu
-from rich.console import Console
 
 import regard
 from regard.decode import Translator
-from regard.demo import demo
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, make_phrasebook
+from tests.e2e.toolbox import environment
 
 pytestmark = pytest.mark.verify
 
@@ -20,13 +22,18 @@ SEEDS = (1, 2, 3)
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], tuple[Path, dict[str, float]]]:
-    """The run and the results of each seed, made when they are first asked for."""
+    """The run and the results of each seed, made when they are first asked for: by the command, with all cores."""
     made: dict[int, tuple[Path, dict[str, float]]] = {}
 
     def make(seed: int) -> tuple[Path, dict[str, float]]:
         if seed not in made:
             run = tmp_path_factory.mktemp("demo") / "run"
-            made[seed] = run, demo(run, seed, Console(stderr=True, quiet=True))
+            subprocess.run(
+                [sys.executable, "-m", "regard", "demo", "--out", str(run), "--seed", str(seed)],
+                env={name: value for name, value in environment().items() if name != "OMP_NUM_THREADS"},
+                check=True,
+            )
+            made[seed] = run, json.loads((run / "results.json").read_text())
         return made[seed]
 
     return make
