@@ -107,8 +107,8 @@ def files_table(*files: Path | None) -> dict[str, Any]:
 
 
 def find_recipe(recipe: Path) -> Path:
-    """The file, or one that the package brings: `recipes/multi30k-en-de.toml` from anywhere."""
-    if recipe.exists():
+    """The file, or one that the package brings: `recipes/multi30k-en-de.toml`, or its name alone, from anywhere."""
+    if recipe.exists() or recipe.parent not in (Path(), Path("recipes")):
         return recipe
     here = Path(__file__).parent
     for folder in (here.parent / "recipes", here / "recipes"):

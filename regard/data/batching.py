@@ -48,15 +48,20 @@ def plan_epoch(
     pairs = generator(seed, epoch, EPOCH_ORDER).permutation(pairs)
     source, target = source_lengths[pairs], target_lengths[pairs]
     longer = np.maximum(source, target)
-    if len(pairs) and int(longer.max()) > budget:
-        raise ConfigError(
-            f"train.batch_tokens={budget} is less than the longest sentence ({int(longer.max())} tokens); "
-            f"raise it, or lower data.filters.max_length"
-        )
+    check_budget(int(longer.max(initial=0)), budget)
     order = np.lexsort((np.where(target % 2 == 0, source, -source), target))
     batches = cut(pairs[order], longer[order], budget)
     shuffled = generator(seed, epoch, BATCH_ORDER).permutation(len(batches))
     return [batches[index] for index in shuffled]
+
+
+def check_budget(longest: int, budget: int) -> None:
+    """ConfigError where a sentence alone is more than a batch may hold."""
+    if longest > budget:
+        raise ConfigError(
+            f"train.batch_tokens={budget} is less than the longest sentence ({longest} tokens); "
+            f"raise it, or lower data.filters.max_length"
+        )
 
 
 def cut(pairs: Indices, longer: NDArray[np.int64], budget: int) -> list[Indices]:

@@ -7,6 +7,7 @@ fraction of segmenting each occurrence, and no two epochs are alike.
 from __future__ import annotations
 
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,11 +70,28 @@ def replace_tags(
     return values[keep], changed
 
 
-def resample(store: Store, side: str, codec: Codec, dropout: float, seed: int, epoch: int) -> Column:
-    """One side's ids for this epoch."""
+def resample(store: Store, side: str, codec: Codec, dropout: float, seed: int, epoch: int, longest: int) -> Column:
+    """One side's ids for this epoch. A sentence that would grow beyond `longest` is left as the store has it."""
     assert isinstance(codec, BpeCodec)
     rng = generator(seed, epoch, DROPOUT + (side == "target"))
     first_type = int(store.meta["first_type"])
     table = segmentations(codec, store.word_types(side), dropout, rng)
-    words = store.column(side, "words")
-    return Column.over([resample_shard(shard, table, first_type, side == "source", rng) for shard in words.shards])
+    words, plain = store.column(side, "words"), store.column(side)
+    drawn = (resample_shard(shard, table, first_type, side == "source", rng) for shard in words.shards)
+    return Column.over([not_beyond(longest, shard, same) for shard, same in zip(drawn, plain.shards, strict=True)])
+
+
+def not_beyond(longest: int, drawn: Ragged, plain: Ragged) -> Ragged:
+    """The drawn rows, and in place of one that grew beyond `longest` the plain one."""
+    rows = np.flatnonzero(drawn.lengths > longest)
+    if not len(rows):
+        return drawn
+    pieces: list[NDArray[Any]] = []
+    begin = 0
+    for row in rows.tolist():
+        end = int(drawn.ends[row])
+        pieces += [drawn.values[begin : end - int(drawn.lengths[row])], plain[row]]
+        begin = end
+    lengths = drawn.lengths
+    lengths[rows] = plain.lengths[rows]
+    return Ragged(np.concatenate([*pieces, drawn.values[begin:]]), np.cumsum(lengths))

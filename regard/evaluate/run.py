@@ -13,10 +13,10 @@ from torch import nn
 from regard.decode.translate import Translator
 from regard.errors import CorpusError
 from regard.evaluate.metrics import Scores, evaluate_texts
+from regard.evaluate.pairs import Pairs, mean_loss, pair_batches
 from regard.files import write_atomically
 from regard.text.corpus import read_lines
 from regard.text.tokenizer import join_pieces
-from regard.train.validate import Pairs, mean_loss, pair_batches
 
 LOSS_TOKENS = 4096
 
@@ -62,7 +62,7 @@ def evaluate_run(
     if output is not None:
         write_atomically(output, "".join(f"{text}\n" for text in texts).encode())
     joiner = translator.tokenizer.joiner
-    joined = [[join_pieces(line, joiner) if joiner else line for line in lines] for lines in answers]
+    joined = [[join_pieces(line, joiner) for line in lines] for lines in answers]
     scores = evaluate_texts(texts, joined, tokenize=tokenize or ("none" if joiner else "13a"), lowercase=lowercase)
     loss, perplexity = reference_loss(translator, Pairs(sources, answers[0], [tag or ""] * len(sources)))
     return RunScores(scores, loss, perplexity)

@@ -10,13 +10,13 @@ from typing import Any
 from regard.about import run_facts
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.metrics import Scores
+from regard.evaluate.pairs import Pairs, score_texts, translate_pairs
 from regard.loading import load, read_run
 from regard.report.history import History
 from regard.report.sentences import Bucket, Sentences, choose_sentences, length_buckets
 from regard.report.significance import Verdict, paired_bootstrap
 from regard.run import changed_keys
-from regard.text.tokenizer import Tokenizer
-from regard.train.validate import Pairs, score_texts, translate_pairs, whole_words
+from regard.text.tokenizer import Tokenizer, join_pieces
 
 Say = Callable[[str], None]
 
@@ -110,7 +110,7 @@ def compare_runs(
         read_run(runner.path)[0].weights_folder()
     pairs, joiner = sentences.pairs, joiner_of(runners[0])
     texts = [translated(runner, pairs, say) for runner in runners]
-    references = [whole_words(text, joiner) for text in pairs.targets]
+    references = [join_pieces(text, joiner) for text in pairs.targets]
     signatures, verdicts = paired_bootstrap(texts, references, "none" if joiner else "13a")
     buckets = length_buckets(runners[0].tokenizer, pairs)
     outcomes = [

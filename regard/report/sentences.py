@@ -9,10 +9,10 @@ import numpy as np
 
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
+from regard.evaluate.pairs import Pairs
 from regard.loading import read_run
 from regard.text.corpus import CorpusFiles, read_pairs
 from regard.text.tokenizer import Tokenizer
-from regard.train.validate import Pairs
 
 BUCKETS = 4
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.data.batch import Batch, collate
-from regard.data.batching import Indices, Position, plan_epoch
+from regard.data.batching import Indices, Position, check_budget, plan_epoch
 from regard.data.sampling import resample
 from regard.data.store import Column, Store
 from regard.text.tokenizer import Tokenizer
@@ -26,11 +26,16 @@ class Feed:
         budget: int,
         seed: int,
         dropout: float = 0.0,
+        max_length: int | None = None,
     ) -> None:
         self.store, self.tokenizer, self.start_id = store, tokenizer, start_id
         self.weights = np.asarray(corpus_weights, np.float64)[store.corpora]
         self.budget, self.seed, self.dropout = budget, seed, dropout
-        self._plain = self._columns(0) if not dropout else None
+        self._longest = min(budget, max_length or budget)
+        plain = store.column("source"), store.column("target")
+        # Under dropout the first epochs may happen to fit: what cannot fit is said now, not in the middle of a night.
+        check_budget(int(np.maximum(plain[0].lengths, plain[1].lengths + 1).max(initial=0)), budget)
+        self._plain = None if dropout else plain
         self._epoch = -1
         self._batches: list[Indices] = []
         self._source: Column
@@ -60,7 +65,7 @@ class Feed:
     def _enter(self, epoch: int) -> None:
         if epoch == self._epoch:
             return
-        self._source, self._target = self._plain or self._columns(epoch)
+        self._source, self._target = self._plain or self._drawn(epoch)
         self._batches = plan_epoch(
             self._source.lengths,
             self._target.lengths + 1,
@@ -71,11 +76,10 @@ class Feed:
         )
         self._epoch = epoch
 
-    def _columns(self, epoch: int) -> tuple[Column, Column]:
-        if not self.dropout:
-            return self.store.column("source"), self.store.column("target")
+    def _drawn(self, epoch: int) -> tuple[Column, Column]:
         codecs = {"source": self.tokenizer.source, "target": self.tokenizer.target}
         source, target = (
-            resample(self.store, side, codec, self.dropout, self.seed, epoch) for side, codec in codecs.items()
+            resample(self.store, side, codec, self.dropout, self.seed, epoch, self._longest - (side == "target"))
+            for side, codec in codecs.items()
         )
         return source, target

@@ -23,6 +23,7 @@ from regard.config import Config, build_config, merged
 from regard.data.prepare import Task, prepare
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
+from regard.evaluate.pairs import Pairs, score_pairs
 from regard.files import discard, write_atomically
 from regard.loading import build_model, read_run, translator_for
 from regard.models.interface import Decodable
@@ -37,7 +38,7 @@ from regard.train.feed import Feed
 from regard.train.loop import Loop, Progress
 from regard.train.memory import memory_needed, operations_per_token
 from regard.train.report import Reporter
-from regard.train.validate import Pairs, Validator, score_pairs
+from regard.train.validate import Validator
 
 MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
 """On resume; everything else would make another run of it."""
@@ -271,6 +272,7 @@ class Session:
 
     def _loop(self, model: nn.Module, reporter: Reporter) -> Loop:
         config, store = self.config, Store.open(self.run.store)
+        max_length = config.model.max_positions if config.model.positions == "learned" else None
         feed = Feed(
             store,
             self.tokenizer,
@@ -279,6 +281,7 @@ class Session:
             budget=config.train.batch_tokens,
             seed=config.seed,
             dropout=config.tokenizer.dropout,
+            max_length=max_length,
         )
         validator = Validator(
             model,
@@ -286,7 +289,7 @@ class Session:
             Pairs(*store.valid_texts()),
             budget=config.train.batch_tokens,
             with_bleu=config.train.validate_bleu,
-            max_length=config.model.max_positions if config.model.positions == "learned" else None,
+            max_length=max_length,
         )
         return Loop(
             model=model,

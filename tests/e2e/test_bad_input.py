@@ -58,6 +58,7 @@ def run(tiny_run: Path, tmp_path: Path) -> Path:
             ["a recipe, or --source and --target", "not both"],
         ),
         (["train", "absent.toml", "--out", "run"], ["there is no recipe absent.toml", "--help"]),
+        (["train", "mine/multi30k-en-de.toml", "--out", "run"], ["there is no recipe mine/multi30k-en-de.toml"]),
         (["train", "--out"], ["--out", "--help"]),
         (["translate"], ["Missing argument 'RUN'", "--help"]),
         (["translate", "run", "--beam", "wide"], ["'--beam'", "integer", "--help"]),

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from regard.evaluate.metrics import evaluate_texts
+from regard.evaluate.pairs import Pairs
 from regard.report.compare_text import aligned
 from regard.report.history import History
 from regard.report.plots import LinePlot, compare_plots
 from regard.report.sentences import length_buckets
 from regard.report.significance import Verdict, paired_bootstrap
 from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
-from regard.train.validate import Pairs
 
 WORDS = ["the", "a", "red", "blue", "cat", "dog", "sees", "hears", "house", "tree", "and", "of", "to", "with"]
 

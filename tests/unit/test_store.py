@@ -18,12 +18,14 @@ import pytest
 
 import regard.data.prepare
 import regard.data.store
+from regard.data.batching import Position
 from regard.data.prepare import CorpusConfig, DataConfig, Task, fill, prepare, task_from_json, task_to_json
 from regard.data.sampling import resample
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
 from regard.text.filters import FilterConfig
 from regard.text.tokenizer import END, SPECIALS, Tokenizer, TokenizerConfig
+from regard.train.feed import Feed
 
 ROOT = Path(regard.data.prepare.__file__).parents[2]
 WORDS = ["der", "Hund", "läuft", "über", "die", "Straße", "weil", "müde", "und", "bellt", "東京", "we’re", "tired"]
@@ -364,9 +366,11 @@ def dropped(tmp_path: Path) -> tuple[Store, Tokenizer]:
         return made(task_of(tmp_path, *corpora, valid=(valid,), dropout=0.3, size=360), tmp_path / "store")
 
 
-def rows_of(store: Store, tokenizer: Tokenizer, side: str, dropout: float, seed: int, epoch: int) -> list[list[int]]:
+def rows_of(
+    store: Store, tokenizer: Tokenizer, side: str, dropout: float, seed: int, epoch: int, longest: int = 1000
+) -> list[list[int]]:
     codec = {"source": tokenizer.source, "target": tokenizer.target}[side]
-    column = resample(store, side, codec, dropout, seed, epoch)
+    column = resample(store, side, codec, dropout, seed, epoch, longest)
     return [column[row].tolist() for row in range(len(store.corpora))]
 
 
@@ -404,6 +408,33 @@ def test_resampling_is_a_pure_function_of_seed_and_epoch(dropped: tuple[Store, T
     assert rows_of(store, tokenizer, side, 0.3, 7, 0) == first
     fresh = Tokenizer.from_json(tokenizer.to_json())  # one that remembers no word
     assert rows_of(store, fresh, side, 0.3, 7, 0) == first
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_no_sentence_grows_beyond_what_a_batch_may_hold(dropped: tuple[Store, Tokenizer], side: str):
+    store, tokenizer = dropped
+    plain, free = store.column(side), rows_of(store, tokenizer, side, 0.3, 7, 0)
+    longest = int(plain.lengths.max())
+    bound = rows_of(store, tokenizer, side, 0.3, 7, 0, longest)
+    grown = [len(row) > longest for row in free]
+    assert any(grown)
+    assert not all(grown)
+    kept = [
+        plain[place].tolist() if too_long else row
+        for place, (row, too_long) in enumerate(zip(free, grown, strict=True))
+    ]
+    assert bound == kept
+
+
+def test_what_fits_in_no_batch_is_said_before_the_first_one(dropped: tuple[Store, Tokenizer]):
+    store, tokenizer = dropped
+    longest = int(np.maximum(store.column("source").lengths, store.column("target").lengths + 1).max())
+    settings: dict[str, Any] = {"corpus_weights": [1.0, 1.0], "start_id": 1, "seed": 7, "dropout": 0.3}
+    for epoch in range(4):
+        feed = Feed(store, tokenizer, budget=longest, **settings)
+        assert all(batch.source.tokens.numel() <= longest for batch in feed.take(Position(epoch, 0), 9)[0])
+    with pytest.raises(ConfigError, match=rf"train\.batch_tokens={longest - 1} .*{longest} tokens"):
+        Feed(store, tokenizer, budget=longest - 1, **settings)
 
 
 def test_one_word_is_cut_in_several_ways_in_an_epoch(tmp_path: Path):

@@ -17,6 +17,7 @@ from regard.checkpoint import load_checkpoint
 from regard.data.batch import Batch, collate
 from regard.data.store import META, Store, StoreWriter
 from regard.errors import CheckpointError, RunError
+from regard.evaluate.pairs import Pairs
 from regard.models import Transformer, TransformerConfig
 from regard.nn.dropout import Dropout, dropout, keep_mask
 from regard.run import RunDirectory, read_metrics
@@ -37,7 +38,7 @@ from regard.train.optimizer import (
 from regard.train.report import Reporter
 from regard.train.schedule import SCHEDULES, constant_rate, cosine_rate, inverse_sqrt_rate, paper_rate
 from regard.train.step import accumulate_gradient, seed_step, train_step
-from regard.train.validate import Pairs, Validator
+from regard.train.validate import Validator
 
 WORDS = 43
 

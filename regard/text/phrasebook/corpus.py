@@ -1,5 +1,6 @@
 """The phrasebook: sentences drawn from the families, distinct on both sides, and split."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
@@ -69,6 +70,9 @@ FAMILIES: dict[Callable[[Random], Pair], int] = {
 """How often each family speaks."""
 
 TRAIN_SIZE, VALID_SIZE, TEST_SIZE, COREFERENCE_SIZE = 70_000, 500, 1_000, 400
+CHOICES = 3
+"""Sentences from which a training pair is chosen: drawn freely, américaines would come twelve times as rarely as
+américain, and hardly be learnt."""
 MAX_WORDS = 14
 """Of an English sentence."""
 MAX_SIZE = 200_000
@@ -112,14 +116,29 @@ def make_phrasebook(seed: int = 1, size: int = TRAIN_SIZE) -> Phrasebook:
         raise ConfigError(f"a phrasebook of {size} pairs cannot be made; choose a size from 1 to {MAX_SIZE}")
     rng, drawn = Random(seed), _Drawn()
     coreference = _twins(rng, drawn)
+    held_out = _draw(rng, drawn, VALID_SIZE + TEST_SIZE)
+    train = _draw(rng, drawn, size, choices=CHOICES)
+    return Phrasebook(train, held_out[:VALID_SIZE], held_out[VALID_SIZE:], coreference)
+
+
+def _draw(rng: Random, drawn: _Drawn, count: int, choices: int = 1) -> list[Pair]:
+    """Each time of so many sentences of a family the one with the rarest French form, rare by what was taken so far."""
     families, weights = list(FAMILIES), list(accumulate(FAMILIES.values()))
+    taken: Counter[str] = Counter()
     pairs: list[Pair] = []
-    while len(pairs) < size + VALID_SIZE + TEST_SIZE:
-        pair = rng.choices(families, cum_weights=weights)[0](rng)
+    while len(pairs) < count:
+        family = rng.choices(families, cum_weights=weights)[0]
+        options = [family(rng) for _ in range(choices)]
+        pair = min(options, key=lambda option: min(taken[form] for form in forms(option[1])))
         if drawn.add(pair):
             pairs.append(pair)
-    cut = VALID_SIZE + TEST_SIZE
-    return Phrasebook(pairs[cut:], pairs[:VALID_SIZE], pairs[VALID_SIZE:cut], coreference)
+            taken.update(forms(pair[1]))
+    return pairs
+
+
+def forms(sentence: str) -> list[str]:
+    """Its words as they stand, elided ones with what follows."""
+    return sentence.rstrip(" .?!").split()
 
 
 def _twins(rng: Random, drawn: _Drawn) -> list[Pair]:
