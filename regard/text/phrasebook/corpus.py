@@ -1,7 +1,7 @@
 """The phrasebook: sentences drawn from the families, distinct on both sides, and split."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -41,7 +41,10 @@ from regard.text.phrasebook.descriptions import (
 )
 from regard.text.phrasebook.phrases import Pair
 
-FAMILIES: dict[Callable[[Random], Pair], int] = {
+Family = Callable[[Random], Pair]
+"""Makes sentences of one kind."""
+
+FAMILIES: dict[Family, int] = {
     coreference: 160,
     transitive: 260,
     intransitive: 50,
@@ -68,6 +71,8 @@ FAMILIES: dict[Callable[[Random], Pair], int] = {
     presenting: 20,
 }
 """How often each family speaks."""
+PRACTICE = {relative_object: 3, relative_subject: 2, report: 2, wh_question: 2, profession: 2, command: 2, giving: 2}
+"""How many times as often some are practised: what takes longest to learn. Held-out sentences know nothing of it."""
 
 TRAIN_SIZE, VALID_SIZE, TEST_SIZE, COREFERENCE_SIZE = 70_000, 500, 1_000, 400
 CHOICES = 3
@@ -116,14 +121,15 @@ def make_phrasebook(seed: int = 1, size: int = TRAIN_SIZE) -> Phrasebook:
         raise ConfigError(f"a phrasebook of {size} pairs cannot be made; choose a size from 1 to {MAX_SIZE}")
     rng, drawn = Random(seed), _Drawn()
     coreference = _twins(rng, drawn)
-    held_out = _draw(rng, drawn, VALID_SIZE + TEST_SIZE)
-    train = _draw(rng, drawn, size, choices=CHOICES)
+    held_out = _draw(rng, drawn, VALID_SIZE + TEST_SIZE, FAMILIES)
+    practised = {family: weight * PRACTICE.get(family, 1) for family, weight in FAMILIES.items()}
+    train = _draw(rng, drawn, size, practised, choices=CHOICES)
     return Phrasebook(train, held_out[:VALID_SIZE], held_out[VALID_SIZE:], coreference)
 
 
-def _draw(rng: Random, drawn: _Drawn, count: int, choices: int = 1) -> list[Pair]:
+def _draw(rng: Random, drawn: _Drawn, count: int, often: Mapping[Family, int], choices: int = 1) -> list[Pair]:
     """Each time of so many sentences of a family the one with the rarest French form, rare by what was taken so far."""
-    families, weights = list(FAMILIES), list(accumulate(FAMILIES.values()))
+    families, weights = list(often), list(accumulate(often.values()))
     taken: Counter[str] = Counter()
     pairs: list[Pair] = []
     while len(pairs) < count:
