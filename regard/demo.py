@@ -82,7 +82,7 @@ def train_demo(out: Path, seed: int, console: Console) -> tuple[Phrasebook, Tran
     """What it trained on, what came of it, and how good that is."""
     run = RunDirectory.create(out, resume=True)
     refuse_other_run(run, seed)
-    book = write_phrasebook(run.path / PHRASEBOOK, seed)
+    book = write_phrasebook(run.path / PHRASEBOOK, seed, practised=True)
     console.print(f"{len(book.train):,} sentence pairs made by a grammar; training on them", highlight=False)
     order = Order({**SETTINGS, "seed": seed}, out, run.path / PHRASEBOOK, resume=True)
     trained = start(order, console)

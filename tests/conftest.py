@@ -4,6 +4,7 @@ Set REGARD_TEST_SHAPES=0 to leave the shape checks out (a debugger steps more ea
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,9 @@ os.environ["MKL_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import beartype.typing  # noqa: F401 (TYPE_CHECKER names it)
 import hypothesis

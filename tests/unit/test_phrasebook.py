@@ -454,3 +454,14 @@ def test_numbers(value, masculine, feminine, in_english):
 )
 def test_elision_and_contraction(words, spelled):
     assert french.spell(words) == spelled
+
+
+def test_practice_gives_rare_forms_and_leaves_what_is_held_out():
+    free, practised = (make_phrasebook(5, 1500, practised=wanted) for wanted in (False, True))
+    assert (practised.valid, practised.test, practised.coreference) == (free.valid, free.test, free.coreference)
+    held_out = {sentence for part in PARTS[1:] for pair in getattr(practised, part) for sentence in pair}
+    assert held_out.isdisjoint(sentence for pair in practised.train for sentence in pair)
+    counts = [Counter(chain.from_iterable(target.split() for _, target in book.train)) for book in (free, practised)]
+    assert len(counts[1]) > 1.1 * len(counts[0])
+    relatives = [sum(" qu" in target for _, target in book.train) for book in (free, practised)]
+    assert relatives[1] > relatives[0]

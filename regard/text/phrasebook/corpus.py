@@ -76,7 +76,7 @@ PRACTICE = {relative_object: 3, relative_subject: 2, report: 2, wh_question: 2, 
 
 TRAIN_SIZE, VALID_SIZE, TEST_SIZE, COREFERENCE_SIZE = 70_000, 500, 1_000, 400
 CHOICES = 3
-"""Sentences from which a training pair is chosen: drawn freely, américaines would come twelve times as rarely as
+"""Sentences from which a practised pair is chosen: drawn freely, américaines would come twelve times as rarely as
 américain, and hardly be learnt."""
 MAX_WORDS = 14
 """Of an English sentence."""
@@ -114,16 +114,20 @@ class _Drawn:
         return True
 
 
-def make_phrasebook(seed: int = 1, size: int = TRAIN_SIZE) -> Phrasebook:
+def make_phrasebook(seed: int = 1, size: int = TRAIN_SIZE, *, practised: bool = False) -> Phrasebook:
     """`size` training pairs and the held-out ones; the same seed, the same book. ANIMAL_TIRED and ANIMAL_WIDE are in
-    none of its parts."""
+    none of its parts.
+
+    Practised: the training pairs are chosen as a teacher would, with more of what is rare or hard. What is held out
+    depends on the seed alone.
+    """
     if not 1 <= size <= MAX_SIZE:
         raise ConfigError(f"a phrasebook of {size} pairs cannot be made; choose a size from 1 to {MAX_SIZE}")
     rng, drawn = Random(seed), _Drawn()
     coreference = _twins(rng, drawn)
     held_out = _draw(rng, drawn, VALID_SIZE + TEST_SIZE, FAMILIES)
-    practised = {family: weight * PRACTICE.get(family, 1) for family, weight in FAMILIES.items()}
-    train = _draw(rng, drawn, size, practised, choices=CHOICES)
+    exercises = {family: weight * PRACTICE.get(family, 1) for family, weight in FAMILIES.items()}
+    train = _draw(rng, drawn, size, exercises, CHOICES) if practised else _draw(rng, drawn, size, FAMILIES)
     return Phrasebook(train, held_out[:VALID_SIZE], held_out[VALID_SIZE:], coreference)
 
 
@@ -157,9 +161,9 @@ def _twins(rng: Random, drawn: _Drawn) -> list[Pair]:
     return pairs
 
 
-def write_phrasebook(folder: Path, seed: int = 1, size: int = TRAIN_SIZE) -> Phrasebook:
+def write_phrasebook(folder: Path, seed: int = 1, size: int = TRAIN_SIZE, *, practised: bool = False) -> Phrasebook:
     """Writes train, valid, test and coreference, each as .en and .fr, one sentence a line; returns the book."""
-    book = make_phrasebook(seed, size)
+    book = make_phrasebook(seed, size, practised=practised)
     make_directory(folder)
     for part in ("train", "valid", "test", "coreference"):
         pairs: list[Pair] = getattr(book, part)
