@@ -44,7 +44,7 @@ def take(browser: Browser, shot: Shot) -> bytes:
 
 def main(report: Path, comparison: Path) -> None:
     shots = [
-        Shot("report", report, 1100, 1650, "light"),
+        Shot("report", report, 1100, 1740, "light"),
         Shot("report-samples", report, 900, 800, "light", "Translations of validation sentences"),
         Shot("report-phone", report, 390, 1100, "dark"),
         Shot("compare", comparison, 1100, 1180, "light"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from regard.errors import RegardError
-from regard.text.fitting import join_windows, split_to_fit, windows_to_fit
+from regard.text.fitting import fits, join_windows, split_to_fit, windows_to_fit
 from regard.text.sentences import rejoined
 
 OVERLAP = 0.25
@@ -42,7 +42,7 @@ def plan_line(
     report: Callable[[str], None],
 ) -> Plan:
     """A line that fits is one unit; a longer one is split, windowed or refused, and said so."""
-    if limit is None or (fits_surely(text, limit) or size(text) <= limit):
+    if limit is None or fits_surely(text, limit) or fits(text, size, limit):
         return Plan((text,), only)
     if long == "refuse":
         raise RegardError(

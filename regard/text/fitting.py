@@ -28,6 +28,11 @@ EMOJI_MODIFIERS = ("\U0001f3fb", "\U0001f3ff")
 REGIONAL = ("\U0001f1e6", "\U0001f1ff")
 
 
+def fits(text: str, size: Size, limit: int) -> bool:
+    """Whether a text has at most `limit` tokens. A megabyte is not counted to find out that it has more."""
+    return len(text) <= limit * LONGEST_TOKEN and size(text) <= limit
+
+
 def split_to_fit(text: str, size: Size, limit: int, language: str = "") -> list[Piece]:
     """Pieces of size ≤ `limit`, as many sentences in each as fit; lossless as `split_sentences`.
 
@@ -36,7 +41,7 @@ def split_to_fit(text: str, size: Size, limit: int, language: str = "") -> list[
     """
     if limit < 1:
         raise ConfigError(f"limit={limit} must be 1 token or more")
-    if not text or (len(text) <= limit * LONGEST_TOKEN and size(text) <= limit):
+    if not text or fits(text, size, limit):
         core = text.rstrip()
         return [Piece(core, text[len(core) :])] if text else []
     cutter = _Cutter(text, size, limit, language)

@@ -374,8 +374,8 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_phrasebook(folder, seed=1, size=8000)
     changes = {
         "seed": 1,
-        "tokenizer": {"kind": "word", "size": 0},
-        "model": {"width": 64, "feedforward": 128},
+        "tokenizer": {"kind": "word", "size": 0, "joint": True},
+        "model": {"width": 64, "feedforward": 128, "share": "all"},
         "train": {
             "threads": 1,
             "max_steps": 300,

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from regard.decode.units import plan_line
 from regard.errors import ConfigError
 from regard.text.fitting import is_cluster_boundary, join_windows, split_to_fit, windows_to_fit
 from regard.text.sentences import Piece, joined_lines, rejoined, split_sentences
@@ -139,3 +140,16 @@ def test_bad_limits():
         split_to_fit("a", len, 0)
     with pytest.raises(ConfigError, match="overlap=6 must be from 0 to half of the limit of 10 tokens"):
         windows_to_fit("a", len, 10, 6)
+
+
+@pytest.mark.parametrize("long", ["split", "window"])
+def test_a_very_long_line_is_never_counted_as_a_whole(long: str):
+    asked: list[int] = []
+
+    def size(text: str) -> int:
+        asked.append(len(text))
+        return len(text.split())
+
+    plan = plan_line("many words " * 9000, size, 50, long=long, language="en", place="line 1", report=lambda _: None)
+    assert len(plan.units) > 300
+    assert max(asked) < 10_000
