@@ -17,9 +17,6 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that too.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 import beartype.typing  # noqa: F401 (TYPE_CHECKER names it)
 import hypothesis
 import jaxtyping
@@ -34,6 +31,9 @@ TYPE_CHECKER = """beartype.beartype(conf=beartype.BeartypeConf(
 ))"""
 if os.environ.get("REGARD_TEST_SHAPES", "1") != "0":
     jaxtyping.install_import_hook("regard", TYPE_CHECKER)
+
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is slow, not wrong.
 hypothesis.settings.register_profile("regard", deadline=None, print_blob=True)
