@@ -71,7 +71,15 @@ FAMILIES: dict[Family, int] = {
     presenting: 20,
 }
 """How often each family speaks."""
-PRACTICE = {relative_object: 3, relative_subject: 2, report: 2, wh_question: 2, profession: 2, command: 2, giving: 2}
+PRACTICE: dict[Family, int] = {
+    relative_object: 3,
+    relative_subject: 2,
+    report: 2,
+    wh_question: 2,
+    profession: 2,
+    command: 2,
+    giving: 2,
+}
 """How many times as often some are practised: what takes longest to learn. Held-out sentences know nothing of it."""
 
 TRAIN_SIZE, VALID_SIZE, TEST_SIZE, COREFERENCE_SIZE = 70_000, 500, 1_000, 400
