@@ -13,6 +13,7 @@ from pathlib import Path
 import regard
 from regard.errors import ConfigError
 from regard.evaluate import evaluate_texts
+from regard.evaluate.pairs import usual_tokenizer
 from regard.text.corpus import read_lines
 from regard.text.tokenizer import join_pieces
 
@@ -43,7 +44,7 @@ def main(run: str, source: str, reference: str, lines: str = "500") -> None:
         came += join_pieces(phrase, joiner) in found
         asked.append(found)
     whole = [[join_pieces(answer, joiner) for answer in references]]
-    before, after = (evaluate_texts(texts, whole, tokenize="none" if joiner else "13a").bleu for texts in (free, asked))
+    before, after = (evaluate_texts(texts, whole, tokenize=usual_tokenizer(joiner)).bleu for texts in (free, asked))
     print(
         f"{came} of {len(sources)} came ({unknown} outside the vocabulary); BLEU {before:.2f} without, {after:.2f} with"
     )

@@ -60,8 +60,8 @@ def choose_alike(lanes: Lanes, ranked: Float[Tensor, "R V"]) -> tuple[Candidates
                 rows[lane, place, END] = -math.inf
     candidates = allowed(lanes, rows)
     opened = open_candidates(candidates, lanes.config.width)
-    for lane, _ in bound:
-        share_among_banks(lanes, lane, rows[lane], candidates, opened)
+    for lane, name in bound:
+        share_among_banks(lanes, lane, name, rows[lane], candidates, opened)
     return candidates, opened
 
 
@@ -94,10 +94,15 @@ def forbidden(judge: Judge, lanes: Lanes, lane: int, parent: int, token: int) ->
 
 
 def share_among_banks(
-    lanes: Lanes, lane: int, rows: Float[Tensor, "W V"], candidates: Candidates, opened: Candidates
+    lanes: Lanes,
+    lane: int,
+    name: tuple[int, int],
+    rows: Float[Tensor, "W V"],
+    candidates: Candidates,
+    opened: Candidates,
 ) -> None:
     """Share a lane's beam among the banks of its phrases; writes into its candidates and its progress."""
-    name, totals, config = lanes.names[lane], lanes.totals[lane], lanes.config
+    totals, config = lanes.totals[lane], lanes.config
     before, judge = lanes.progress[name], lanes.demands[name[0]].forbids
     best = rows.topk(min(config.candidates, rows.size(-1)))
     choices: dict[tuple[int, int], Choice] = {}

@@ -80,4 +80,9 @@ def translate_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> list[
 def score_texts(hypotheses: Sequence[str], pairs: Pairs, joiner: str) -> Scores:
     """Translations of whole words against the targets."""
     references = [join_pieces(text, joiner) for text in pairs.targets]
-    return evaluate_texts(hypotheses, [references], tokenize="none" if joiner else "13a")
+    return evaluate_texts(hypotheses, [references], tokenize=usual_tokenizer(joiner))
+
+
+def usual_tokenizer(joiner: str) -> str:
+    """sacreBLEU's: text that came split is tokenised already."""
+    return "none" if joiner else "13a"

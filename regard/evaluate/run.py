@@ -13,7 +13,7 @@ from torch import nn
 from regard.decode.translate import Translator
 from regard.errors import CorpusError
 from regard.evaluate.metrics import Scores, evaluate_texts
-from regard.evaluate.pairs import Pairs, mean_loss, pair_batches
+from regard.evaluate.pairs import Pairs, mean_loss, pair_batches, usual_tokenizer
 from regard.files import write_atomically
 from regard.text.corpus import read_lines
 from regard.text.tokenizer import join_pieces
@@ -63,7 +63,7 @@ def evaluate_run(
         write_atomically(output, "".join(f"{text}\n" for text in texts).encode())
     joiner = translator.tokenizer.joiner
     joined = [[join_pieces(line, joiner) for line in lines] for lines in answers]
-    scores = evaluate_texts(texts, joined, tokenize=tokenize or ("none" if joiner else "13a"), lowercase=lowercase)
+    scores = evaluate_texts(texts, joined, tokenize=tokenize or usual_tokenizer(joiner), lowercase=lowercase)
     loss, perplexity = reference_loss(translator, Pairs(sources, answers[0], [tag or ""] * len(sources)))
     return RunScores(scores, loss, perplexity)
 

@@ -10,7 +10,7 @@ from typing import Any
 from regard.about import run_facts
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.metrics import Scores
-from regard.evaluate.pairs import Pairs, score_texts, translate_pairs
+from regard.evaluate.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
 from regard.loading import load, read_run
 from regard.report.history import History
 from regard.report.sentences import Bucket, Sentences, choose_sentences, length_buckets
@@ -111,7 +111,7 @@ def compare_runs(
     pairs, joiner = sentences.pairs, joiner_of(runners[0])
     texts = [translated(runner, pairs, say) for runner in runners]
     references = [join_pieces(text, joiner) for text in pairs.targets]
-    signatures, verdicts = paired_bootstrap(texts, references, "none" if joiner else "13a")
+    signatures, verdicts = paired_bootstrap(texts, references, usual_tokenizer(joiner))
     buckets = length_buckets(runners[0].tokenizer, pairs)
     outcomes = [
         Outcome(
