@@ -43,6 +43,12 @@ class Config:
             raise ConfigError(f"preset={self.preset!r} is not one of {', '.join(('auto', 'none', *PRESETS))}")
         if not 0 <= self.seed < 1 << 63:
             raise ConfigError(f"seed={self.seed} must be at least 0 and below 2^63")
+        dropouts = ("dropout", "attention_dropout", "activation_dropout")
+        if self.train.consistency and not any(getattr(self.model, key, 0.0) for key in dropouts):
+            raise ConfigError(
+                f"train.consistency={self.train.consistency} compares two passes under dropout, but model.dropout=0; "
+                f"set it above 0, or train.consistency=0"
+            )
 
     def to_table(self) -> Table:
         """Plain values, for JSON."""

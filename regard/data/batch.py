@@ -49,6 +49,20 @@ class Batch:
     num_tokens: int  # unpadded positions of target_out
     num_source_tokens: int
 
+    def twice(self) -> Batch:
+        """All sentences, and all of them again."""
+        extra = self.source.extra
+        return Batch(
+            source=Source(
+                tuple(torch.cat([rows, rows]) for rows in self.source.sequences),
+                None if extra is None else torch.cat([extra, extra]),
+            ),
+            target_in=torch.cat([self.target_in, self.target_in]),
+            target_out=torch.cat([self.target_out, self.target_out]),
+            num_tokens=2 * self.num_tokens,
+            num_source_tokens=2 * self.num_source_tokens,
+        )
+
 
 def pad(rows: Sequence[Ids], width: int = 0) -> Int[Tensor, "B L"]:
     """Rows of unequal length, filled up with PAD on the right: to the longest, or to `width` if that is more."""

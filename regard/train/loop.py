@@ -142,6 +142,7 @@ class Loop:
             smoothing=self.smoothing,
             clip=self.config.clip,
             precision=self.precision,
+            consistency=self.config.consistency,
         )
         if self.average is not None and result.taken:
             self.average.update(self.model, step)

@@ -1,6 +1,6 @@
-"""Cross entropy against smoothed labels (section 5.4), on real tokens only.
+"""Cross entropy against smoothed labels (section 5.4), on real tokens only; and how far two dropout passes disagree.
 
-Axes: P real target positions, D width, V classes.
+Axes: P real target positions, D width, V classes. With consistency, rows 2i and 2i+1 are one position in two passes.
 """
 
 from __future__ import annotations
@@ -59,12 +59,28 @@ class Loss:
     tokens: int
 
 
-def cross_entropy(logits: Float[Tensor, "P V"], truth: Int[Tensor, " P"], smoothing: Smoothing) -> Loss:
+def cross_entropy(
+    logits: Float[Tensor, "P V"], truth: Int[Tensor, " P"], smoothing: Smoothing, consistency: float = 0.0
+) -> Loss:
     """For a model that gives logits, of whatever width."""
     base, extra = smoothing.masses(logits.size(-1))
     log_probabilities = logits.log_softmax(-1)
     chosen = log_probabilities.gather(1, truth[:, None]).sum()
-    return Loss(-(base * log_probabilities.sum() + extra * chosen), -float(chosen.detach()), truth.numel())
+    smoothed = -(base * log_probabilities.sum() + extra * chosen)
+    if consistency:
+        smoothed = smoothed + consistency * disagreement(log_probabilities).sum()
+    return Loss(smoothed, -float(chosen.detach()), truth.numel())
+
+
+def disagreement(log_probabilities: Float[Tensor, "P V"]) -> Float[Tensor, " P//2"]:
+    """Of the two passes of each position, (KL(p‖q) + KL(q‖p)) / 2 (R-Drop, Liang 2021)."""
+    first, second = pairs(log_probabilities)
+    return 0.5 * ((first.exp() - second.exp()) * (first - second)).sum(-1)
+
+
+def pairs(rows: Float[Tensor, "P *shape"]) -> tuple[Float[Tensor, "P//2 *shape"], Float[Tensor, "P//2 *shape"]]:
+    """The rows of the first pass, and those of the second."""
+    return rows[0::2], rows[1::2]
 
 
 def linear_cross_entropy(
@@ -73,13 +89,15 @@ def linear_cross_entropy(
     bias: Float[Tensor, " V"] | None,
     truth: Int[Tensor, " P"],
     smoothing: Smoothing,
+    consistency: float = 0.0,
 ) -> Loss:
     """The same for logits = features Wᵀ + b, without ever holding all logits: a third of a small model's step.
 
     Loss and gradient are computed together, some rows at a time, while their logits are in the cache.
     """
     with torch.autocast(weight.device.type, enabled=False):  # sums over a vocabulary need the weights' own precision
-        smoothed, chosen = LinearCrossEntropy.apply(features.to(weight.dtype), weight, bias, truth, smoothing)
+        features = features.to(weight.dtype)
+        smoothed, chosen = LinearCrossEntropy.apply(features, weight, bias, truth, smoothing, consistency)
     return Loss(smoothed, float(chosen), truth.numel())
 
 
@@ -94,6 +112,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         bias: Tensor | None,
         truth: Tensor,
         smoothing: Smoothing,
+        consistency: float,
     ) -> tuple[Tensor, Tensor]:
         base, extra = smoothing.masses(weight.size(0))
         wants_gradient = any(ctx.needs_input_grad)
@@ -103,6 +122,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         column_sum = weight.sum(0)
         bias_sum = 0.0 if bias is None else bias.sum()
         log_sum, chosen = features.new_empty(truth.numel()), features.new_empty(truth.numel())
+        apart = features.new_zeros(())
         buffer = features.new_empty(min(ROWS, len(truth)), weight.size(0))
         for begin in range(0, len(truth), ROWS):
             rows = slice(begin, begin + ROWS)
@@ -112,10 +132,14 @@ class LinearCrossEntropy(torch.autograd.Function):
             if bias is not None:
                 logits += bias
             chosen[rows] = logits.gather(1, answers)[:, 0]
+            gap = torch.sub(*pairs(logits)) if consistency else None
             highest = logits.amax(1)
             probabilities = torch.softmax(logits, -1, out=logits)
             # log Σ exp from the largest probability, which cannot underflow
             log_sum[rows] = highest - probabilities.amax(1).log()
+            if gap is not None:
+                gap -= torch.sub(*pairs(log_sum[rows]))[:, None]
+                apart += pull_together(probabilities, gap, consistency)
             if d_features is None or d_weight is None:
                 continue
             probabilities.scatter_add_(1, answers, probabilities.new_full(answers.shape, -extra))
@@ -130,7 +154,7 @@ class LinearCrossEntropy(torch.autograd.Function):
                 d_bias -= base * len(truth)
             ctx.save_for_backward(d_features, d_weight, d_bias)
         all_logits = features @ column_sum + bias_sum
-        smoothed = (log_sum - base * all_logits - extra * chosen).sum()
+        smoothed = (log_sum - base * all_logits - extra * chosen).sum() + consistency * apart
         truth_sum = (log_sum - chosen).sum()
         ctx.mark_non_differentiable(truth_sum)
         return smoothed, truth_sum
@@ -139,14 +163,52 @@ class LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         scale = gradients[0]
         d_features, d_weight, d_bias = ctx.saved_tensors
-        return d_features * scale, d_weight * scale, None if d_bias is None else d_bias * scale, None, None
+        return d_features * scale, d_weight * scale, None if d_bias is None else d_bias * scale, None, None, None
 
 
-def batch_loss(model: nn.Module, batch: Batch, smoothing: Smoothing) -> Loss:
-    """Of a batch, padding left out."""
-    real = batch.target_out != PAD
-    truth = batch.target_out[real]
+def pull_together(
+    probabilities: Float[Tensor, "P V"], gap: Float[Tensor, "P//2 V"], strength: float
+) -> Float[Tensor, ""]:
+    """Adds the gradient of strength · disagreement to each row, in place, and gives the disagreement.
+
+    With gap = log p − log q of the two passes, d/dlogits KL(p‖q) = p·(gap − KL(p‖q)) and d/dlogits KL(q‖p) = p − q for
+    the pass of p, and the same with the parts exchanged for that of q.
+    """
+    half = 0.5 * strength
+    p, q = pairs(probabilities)
+    p_from_q, q_from_p = torch.linalg.vecdot(p, gap), -torch.linalg.vecdot(q, gap)
+    gap *= half
+    pulled = (gap + (1 + half * (1 - p_from_q))[:, None]).mul_(p).sub_(q, alpha=half)
+    q.mul_(gap.neg_().add_((1 + half * (1 - q_from_p))[:, None])).sub_(p, alpha=half)
+    p.copy_(pulled)
+    return 0.5 * (p_from_q + q_from_p).sum()
+
+
+def batch_loss(model: nn.Module, batch: Batch, smoothing: Smoothing, consistency: float = 0.0) -> Loss:
+    """Of a batch, padding left out. With consistency each sentence is seen twice, under a dropout of its own."""
+    if not consistency:
+        return loss_at(model, batch, real_positions(batch), smoothing)
+    twice = batch.twice()
+    paired = side_by_side(real_positions(twice))
+    loss = loss_at(model, twice, paired, smoothing, consistency)
+    return Loss(loss.smoothed / 2, loss.truth / 2, loss.tokens // 2)
+
+
+def loss_at(
+    model: nn.Module, batch: Batch, positions: Int[Tensor, " P"], smoothing: Smoothing, consistency: float = 0.0
+) -> Loss:
+    truth = batch.target_out.flatten()[positions]
     if isinstance(model, LinearOutput):
-        features = model.features(batch)[real]
-        return linear_cross_entropy(features, model.output_weight, model.output_bias, truth, smoothing)
-    return cross_entropy(model(batch)[real], truth, smoothing)
+        features = model.features(batch).flatten(0, 1)[positions]
+        return linear_cross_entropy(features, model.output_weight, model.output_bias, truth, smoothing, consistency)
+    return cross_entropy(model(batch).flatten(0, 1)[positions], truth, smoothing, consistency)
+
+
+def real_positions(batch: Batch) -> Int[Tensor, " P"]:
+    """Those of the target that are not padding, counted through all rows."""
+    return (batch.target_out != PAD).flatten().nonzero()[:, 0]
+
+
+def side_by_side(positions: Int[Tensor, " P"]) -> Int[Tensor, " P"]:
+    """Each one of the first half, and behind it its fellow of the second."""
+    return torch.stack(positions.chunk(2), 1).flatten()

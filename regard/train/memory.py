@@ -18,7 +18,7 @@ def memory_needed(model: TransformerConfig, train: TrainConfig, source_size: int
     copies = 4 + (2 if train.ema else 0)  # weights, gradients, two moments
     encoder = model.encoder_layers * (14 * model.width + 3 * model.feedforward)
     decoder = model.decoder_layers * (24 * model.width + 3 * model.feedforward)
-    activations = train.batch_tokens * (encoder + decoder + 8 * model.width)
+    activations = train.passes * train.batch_tokens * (encoder + decoder + 8 * model.width)
     logits = 2 * ROWS * target_size + 2 * target_size * model.width
     return PROCESS + FLOAT * (copies * parameters + activations + logits)
 

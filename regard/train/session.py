@@ -254,7 +254,7 @@ class Session:
         epochs = train.max_steps * step_tokens / max(max(tokens.values()), 1)
         speed = hardware.matrix_speed()
         operations = operations_per_token(self.config.model, self.meta["sizes"][1])
-        seconds = OVERHEAD * train.max_steps * step_tokens * operations / speed
+        seconds = OVERHEAD * train.max_steps * train.passes * step_tokens * operations / speed
         say(
             f"{parameters:,} parameters; up to {train.max_steps:,} steps of about {step_tokens:,} tokens "
             f"({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if not ended earlier; "

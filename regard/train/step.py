@@ -36,14 +36,18 @@ def precision_context(precision: str) -> AbstractContextManager[object]:
 
 
 def accumulate_gradient(
-    model: nn.Module, batches: Sequence[Batch], smoothing: Smoothing, precision: str = "fp32"
+    model: nn.Module,
+    batches: Sequence[Batch],
+    smoothing: Smoothing,
+    precision: str = "fp32",
+    consistency: float = 0.0,
 ) -> tuple[float, float, int]:
     """The gradient of the mean loss over all tokens of the batches; gives both loss sums and the tokens."""
     tokens = sum(batch.num_tokens for batch in batches)
     smoothed = truth = 0.0
     for batch in batches:
         with precision_context(precision):
-            loss = batch_loss(model, batch, smoothing)
+            loss = batch_loss(model, batch, smoothing, consistency)
         (loss.smoothed / tokens).backward()
         smoothed += float(loss.smoothed.detach())
         truth += loss.truth
@@ -58,9 +62,10 @@ def train_step(
     smoothing: Smoothing,
     clip: float,
     precision: str = "fp32",
+    consistency: float = 0.0,
 ) -> StepResult:
     """Forward, backward, clip, step. A gradient that is not finite is thrown away."""
-    smoothed, truth, tokens = accumulate_gradient(model, batches, smoothing, precision)
+    smoothed, truth, tokens = accumulate_gradient(model, batches, smoothing, precision, consistency)
     parameters = list(model.parameters())
     norm = float(nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None], foreach=True))
     finite = norm < float("inf")  # also False for NaN

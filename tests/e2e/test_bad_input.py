@@ -101,6 +101,7 @@ def test_usage(
         ("train.optimizer=sgd", ["train.optimizer='sgd'", "adam"]),
         ("train.max_steps=0", ["train.max_steps=0", "at least 1"]),
         ("train.label_smoothing=1", ["train.label_smoothing=1", "below 1"]),
+        ("train.consistency=-1", ["train.consistency=-1", "0 means off"]),
         ("decode.beam=0", ["decode.beam=0", "1 is greedy"]),
         ("data.filters.max_length=-3", ["data.filters.max_length=-3", "0 switches the filter off"]),
         ("train.max_steps", ["--set 'train.max_steps'", "key=value", "--set train.max_steps=1000"]),

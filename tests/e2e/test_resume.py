@@ -256,7 +256,7 @@ def test_twenty_kills_in_four_hundred_steps_change_no_bit(order: list[str], proc
 
 
 @pytest.mark.verify
-def test_kills_change_no_bit_of_subword_dropout_and_a_moving_average(
+def test_kills_change_no_bit_of_subword_dropout_two_passes_and_a_moving_average(
     order: list[str], process: Call, tmp_path: Path
 ) -> None:
     settings = EVERYTHING_RANDOM | {
@@ -266,6 +266,7 @@ def test_kills_change_no_bit_of_subword_dropout_and_a_moving_average(
         "train.batch_tokens": 256,
         "train.accumulate": 2,
         "train.ema": 0.9,
+        "train.consistency": 2.0,
         "train.average_of": "best",
         "train.max_steps": 120,
         "train.checkpoint_every": 10,

@@ -180,6 +180,51 @@ def test_the_loss_and_its_gradients_are_those_of_torch(compute: Compute, with_bi
         assert torch.allclose(our, their, rtol=1e-10, atol=1e-10)
 
 
+def torch_divergences(logits: Tensor) -> Tensor:
+    """Both ways between the rows 2i and 2i+1, summed."""
+    p, q = logits.log_softmax(-1).unflatten(0, (-1, 2)).unbind(1)
+    return F.kl_div(p, q, reduction="sum", log_target=True) + F.kl_div(q, p, reduction="sum", log_target=True)
+
+
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("strength", [0.3, 5.0])
+def test_what_two_passes_disagree_by_and_its_gradients_are_those_of_torch(
+    linear: bool, with_bias: bool, strength: float
+):
+    torch.manual_seed(23)
+    x, weight = torch.randn(POSITIONS - 1, FEATURES).double(), torch.randn(CLASSES, FEATURES).double()
+    bias = torch.randn(CLASSES).double() if with_bias else None
+    inputs = [each.requires_grad_() for each in (x, weight, bias) if each is not None]
+    truth, smoothing = torch.randint(CLASSES, (POSITIONS - 1,)), Smoothing()
+    logits = F.linear(x, weight, bias)
+    if linear:
+        loss = linear_cross_entropy(x, weight, bias, truth, smoothing, strength)
+    else:
+        loss = cross_entropy(logits, truth, smoothing, strength)
+    apart = torch_divergences(logits)
+    expected = torch_loss(logits, truth, smoothing) + strength * apart / 2
+    assert float(apart.detach()) > 1.0
+    assert torch.allclose(loss.smoothed, expected, rtol=1e-12, atol=0)
+    found = torch.autograd.grad(loss.smoothed / 7, inputs, retain_graph=True)
+    wanted = torch.autograd.grad(expected / 7, inputs)
+    for our, their in zip(found, wanted, strict=True):
+        assert torch.allclose(our, their, rtol=1e-10, atol=1e-10)
+
+
+def test_passes_that_are_sure_of_different_words_disagree_finitely():
+    x = torch.tensor([[1e3, -1e3, 0.0], [-1e3, 1e3, 0.0]], requires_grad=True)
+    truth, smoothing = torch.tensor([0, 0]), Smoothing(0.1, "all")
+    expected = torch_loss(x.double(), truth, smoothing) + 5 * torch_divergences(x.double()) / 2
+    wanted = torch.autograd.grad(expected, x)[0]
+    for loss in (
+        cross_entropy(x, truth, smoothing, 5.0),
+        linear_cross_entropy(x, torch.eye(3), None, truth, smoothing, 5.0),
+    ):
+        assert torch.allclose(loss.smoothed.double(), expected, rtol=1e-6, atol=0)
+        assert torch.allclose(torch.autograd.grad(loss.smoothed, x)[0], wanted, atol=1e-3)  # of terms of 2,000 in fp32
+
+
 def test_large_logits_overflow_neither_loss():
     x = torch.tensor([[1e4, -1e4, 0.0], [300.0, 900.0, -70.0]])
     truth, smoothing = torch.tensor([1, 0]), Smoothing(0.1, "all")

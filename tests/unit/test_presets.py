@@ -133,7 +133,9 @@ def test_the_estimate_holds_at_least_weights_gradients_and_moments():
     plain = memory_needed(model, train, 37_000, 37_000)
     assert plain > 4 * 4 * count
     assert memory_needed(model, TrainConfig(ema=0.99), 37_000, 37_000) >= plain + 4 * count
-    assert memory_needed(model, TrainConfig(batch_tokens=8192), 37_000, 37_000) > plain
+    twice = memory_needed(model, TrainConfig(batch_tokens=8192), 37_000, 37_000)
+    assert twice > plain
+    assert memory_needed(model, TrainConfig(consistency=5.0), 37_000, 37_000) == twice
     assert memory_needed(TransformerConfig(width=1024), train, 37_000, 37_000) > plain
 
 

@@ -26,7 +26,7 @@ from regard.text.tokenizer import END, START, Tokenizer
 from regard.train.config import TrainConfig
 from regard.train.feed import Feed
 from regard.train.loop import Loop
-from regard.train.loss import Smoothing
+from regard.train.loss import Smoothing, batch_loss
 from regard.train.optimizer import (
     MovingAverage,
     build_optimizer,
@@ -144,6 +144,68 @@ def test_the_loss_is_a_mean_over_real_tokens_and_perplexity_knows_no_smoothing()
     assert found.tokens == 18
     assert found.truth == pytest.approx(surprise / 18, rel=1e-9)
     assert abs(found.loss - found.truth) > 1e-3
+
+
+# --- two passes
+
+
+def test_without_dropout_two_passes_agree_and_count_as_one():
+    model, batch = tiny().double(), batch_of(some_pairs(31, 17, 2))
+    once = accumulate_gradient(model, [batch], Smoothing())
+    expected = gradient(model).clone()
+    model.zero_grad()
+    assert accumulate_gradient(model, [batch], Smoothing(), consistency=5.0) == pytest.approx(once, rel=1e-12)
+    assert torch.allclose(gradient(model), expected, rtol=1e-9, atol=1e-12)
+
+
+class Logits(torch.nn.Module):
+    """A model that shows its logits only."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.model(batch)
+
+
+def test_a_step_pairs_each_position_with_itself_under_another_dropout():
+    model, batch = tiny(dropout=0.3).double(), batch_of(some_pairs(5, 2, 11))
+    seed_step(1, 1)
+    found = batch_loss(model, batch, Smoothing(0.0), 4.0)
+    seed_step(1, 1)
+    logits = model(batch.twice())
+    first, second = (rows.log_softmax(-1) for rows in logits.chunk(2))
+    expected = torch.zeros((), dtype=torch.float64)
+    for row, truth in enumerate(batch.target_out):
+        for place, word in enumerate(truth[truth != 0]):
+            p, q = first[row, place], second[row, place]
+            expected -= (p[word] + q[word]) / 2
+            expected += 4.0 / 2 * ((p.exp() * (p - q)).sum() + (q.exp() * (q - p)).sum()) / 2
+    assert not torch.allclose(first, second)
+    assert torch.allclose(found.smoothed, expected, rtol=1e-10)
+    assert found.tokens == 18
+    seed_step(1, 1)
+    by_logits = batch_loss(Logits(model), batch, Smoothing(0.0), 4.0)
+    assert torch.allclose(by_logits.smoothed, expected, rtol=1e-10)
+
+
+def test_a_model_held_to_agree_with_itself_does_so_more():
+    batch = batch_of(some_pairs(5, 11, 7, 13))
+    apart: list[float] = []
+    for consistency in (0.0, 5.0):
+        torch.manual_seed(31)
+        model = tiny(dropout=0.2)
+        optimizer = build_optimizer(model, TrainConfig())
+        set_rate(optimizer, 3e-3)
+        for step in range(60):
+            seed_step(1, step)
+            train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=1.0, consistency=consistency)
+        seed_step(1, 99)
+        with torch.no_grad():
+            plain, pulled = (float(batch_loss(model, batch, Smoothing(), alpha).smoothed) for alpha in (1e-9, 1.0))
+        apart.append(pulled - plain)
+    assert apart[1] < 0.5 * apart[0]
 
 
 # --- clipping
