@@ -63,6 +63,8 @@ MAX_BYTES = 64 * 2**30
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
+MOVING_AVERAGE = "ema:"
+"""Before the names of the weights' moving average, which lies with the optimizer."""
 STATE = "state.json"
 MANIFEST = "manifest.json"
 
@@ -252,13 +254,18 @@ def load_checkpoint(folder: Path, *, with_optimizer: bool = True, verify: bool =
     return Checkpoint(manifest.step, weights, optimizer, state)
 
 
-def load_weights(folder: Path, expected: Signatures | None = None, *, verify: bool = True) -> dict[str, Tensor]:
-    """The weights alone, onto the CPU.
+def load_weights(
+    folder: Path, expected: Signatures | None = None, *, moving_average: bool = False, verify: bool = True
+) -> dict[str, Tensor]:
+    """The weights alone, onto the CPU; on request their moving average, where training has not ended in it yet.
 
     With `expected`, names, shapes and dtypes are compared before memory is taken for any tensor, and the first that
     differs is named. The hash comes first, so that damage is not mistaken for another model.
     """
-    return _read_tensors(folder, WEIGHTS, _read_manifest(folder), expected=expected, verify=verify)
+    manifest = _read_manifest(folder)
+    if moving_average and OPTIMIZER in manifest.files:
+        return _read_tensors(folder, OPTIMIZER, manifest, prefix=MOVING_AVERAGE, expected=expected, verify=verify)
+    return _read_tensors(folder, WEIGHTS, manifest, expected=expected, verify=verify)
 
 
 def signatures_of(tensors: Mapping[str, Tensor]) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
@@ -353,16 +360,17 @@ def _read_state(folder: Path, manifest: _Manifest, *, verify: bool) -> dict[str,
 
 
 def _read_tensors(
-    folder: Path, name: str, manifest: _Manifest, *, expected: Signatures | None = None, verify: bool
+    folder: Path, name: str, manifest: _Manifest, *, prefix: str = "", expected: Signatures | None = None, verify: bool
 ) -> dict[str, Tensor]:
+    """Those whose name starts with `prefix`, under the rest of it."""
     path = _check_file(folder, name, manifest, verify=verify)
     with _reading_safetensors(path), safe_open(path, framework="pt", device="cpu") as file:
-        names: list[str] = sorted(file.keys())
-        found = {name: _signature(path, name, file.get_slice(name)) for name in names}
+        names: list[str] = sorted(name for name in file.keys() if name.startswith(prefix))  # noqa: SIM118
+        found = {name.removeprefix(prefix): _signature(path, name, file.get_slice(name)) for name in names}
         if expected is not None:
             _check_signatures(path, found, expected)
         # Cloned: get_tensor may return memory mapped from the file, aligned as the file is.
-        return {name: file.get_tensor(name).clone() for name in names}
+        return {name.removeprefix(prefix): file.get_tensor(name).clone() for name in names}
 
 
 @contextmanager

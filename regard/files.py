@@ -24,6 +24,9 @@ MAX_JSON_BYTES = 16 * 2**20
 TEMPORARY_PREFIX = ".tmp-"
 REPLACED_PREFIX = ".old-"
 
+STREAMS = ("/dev", "/dev/fd", "/proc/self/fd")
+"""Directories of names that are not files."""
+
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -44,7 +47,14 @@ def writing(path: Path) -> Generator[None, None, None]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Puts `data` at `path`, replacing what was there; after a crash `path` holds the old bytes or the new ones."""
+    """Puts `data` at `path`, replacing what was there; after a crash `path` holds the old bytes or the new ones.
+
+    A device or a pipe (/dev/stdout) is written to instead.
+    """
+    if is_stream(path):
+        with writing(path):
+            path.write_bytes(data)
+        return
     temporary = temporary_beside(path)
     with writing(path):
         try:
@@ -54,6 +64,11 @@ def write_atomically(path: Path, data: bytes) -> None:
             discard(temporary)
             raise
         sync_directory(path.parent)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a file must not take the place of `path`: a device, a pipe, or a link like /dev/stdout."""
+    return str(path.absolute().parent) in STREAMS or (path.exists() and not path.is_file())
 
 
 def write_durably(path: Path, data: bytes) -> None:

@@ -46,7 +46,8 @@ def load_model(run: RunDirectory, config: Config, tokenizer: Tokenizer, checkpoi
         )
     folder = run.weights_folder() if checkpoint is None else run.checkpoints / str(checkpoint)
     model = build_model(config.model, *sizes)
-    load_parameters(model, load_weights(folder, signatures_of(parameters_of(model))))
+    expected = signatures_of(parameters_of(model))
+    load_parameters(model, load_weights(folder, expected, moving_average=config.train.ema > 0))
     return model.eval()
 
 

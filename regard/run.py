@@ -221,11 +221,11 @@ class RunDirectory:
         """Saves the scores at the end."""
         write_atomically(self.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
 
-    def write_start(self, folder: Path) -> None:
+    def write_start(self, folder: Path, *, moving_average: bool) -> None:
         """Copies the weights of another run, so that this one can go on whatever becomes of that one."""
         from regard.checkpoint import Checkpoint, load_weights, save_folder
 
-        save_folder(self.start, Checkpoint(0, load_weights(folder), {}, {}))
+        save_folder(self.start, Checkpoint(0, load_weights(folder, moving_average=moving_average), {}, {}))
 
     def _refuse_strange(self, names: list[str]) -> None:
         strange = [name for name in names if name not in OWN_NAMES]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from regard.checkpoint import MOVING_AVERAGE
 from regard.errors import CheckpointError
 from regard.train.config import TrainConfig
 from regard.train.schedule import constant_rate, cosine_rate, inverse_sqrt_rate, paper_rate
@@ -81,8 +82,8 @@ class MovingAverage:
             average.lerp_(parameter.detach(), 1.0 - decay)
 
     def to_tensors(self) -> dict[str, Tensor]:
-        return {f"ema:{name}": tensor for name, tensor in self.tensors.items()}
+        return {f"{MOVING_AVERAGE}{name}": tensor for name, tensor in self.tensors.items()}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         for name, tensor in self.tensors.items():
-            tensor.copy_(tensors[f"ema:{name}"])
+            tensor.copy_(tensors[f"{MOVING_AVERAGE}{name}"])

@@ -109,10 +109,11 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
 
     What is refused is refused before anything in the run is touched.
     """
-    saved = read_run(run.path)[2] if run.config.is_file() else None
-    if saved is not None:
+    saved: dict[str, Any] | None = None
+    if run.config.is_file():
+        _, began, saved = read_run(run.path)  # a setting that is newer than the run has its default there
         refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
-        refuse_changed(saved["config"], plain(settled(order, asked, saved["config"])), MAY_CHANGE)
+        refuse_changed(plain(began), plain(settled(order, asked, saved["config"])), MAY_CHANGE)
     given = None
     if order.start_from is not None:
         other = run if saved is not None else RunDirectory.open(order.start_from)
@@ -141,7 +142,8 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     else:
         write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
         if order.start_from is not None:
-            run.write_start(RunDirectory.open(order.start_from).weights_folder())
+            other_run, other_config, _ = read_run(order.start_from)
+            run.write_start(other_run.weights_folder(), moving_average=other_config.train.ema > 0)
         run.write_config(document)
     return config, meta
 

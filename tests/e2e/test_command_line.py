@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import regard
+from regard.checkpoint import load_weights
 from tests.e2e.toolbox import (
     SMALL,
     TINY,
@@ -232,6 +233,33 @@ def test_a_run_is_taken_up_from_its_own_directory(
     assert "going on from step 2" in call("train", "--out", "run", "--resume").done().err
     assert weights(run) == weights(tiny_run)
     assert metrics(run) == metrics(tiny_run)
+
+
+def test_a_run_of_a_version_that_had_fewer_settings_is_taken_up(tiny_run: Path, call: Call, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    document = json.loads((run / "config.json").read_text())
+    del document["config"]["train"]["consistency"], document["config"]["model"]["output_bias"]
+    (run / "config.json").write_text(json.dumps(document))
+    assert "going on from step 4" in call("train", "--out", run, "--resume").done().err
+    change = ("--set", "model.output_bias=true")
+    call("train", "--out", run, "--resume", *change).refusal("model.output_bias: false → true")
+
+
+def test_a_run_that_has_not_ended_translates_and_is_started_from_with_its_moving_average(
+    small_corpus: Corpus, call: Call, tmp_path: Path
+) -> None:
+    run, order = tmp_path / "run", ["train", *small_corpus.options, *chosen(TINY)]
+    call(*order, "--out", run, "--set", "train.ema=0.9").done()
+    ended = regard.load(run).model.state_dict()
+    shutil.rmtree(run / "final")
+    found = regard.load(run).model.state_dict()
+    assert all(tensor.equal(found[name]) for name, tensor in ended.items())
+    raw = load_weights(run / "checkpoints" / "4")
+    assert any(not tensor.equal(found[name]) for name, tensor in raw.items())
+    call(*order, "--out", tmp_path / "next", "--from", run).done()
+    start = load_weights(tmp_path / "next" / "start")
+    assert all(tensor.equal(found[name]) for name, tensor in start.items())
 
 
 def test_a_limit_in_minutes_may_be_lifted_on_resume(small_corpus: Corpus, call: Call, tmp_path: Path) -> None:

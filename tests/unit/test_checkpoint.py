@@ -10,6 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -34,6 +35,7 @@ from regard.checkpoint import (
     load_weights,
     remove_checkpoint,
     save_checkpoint,
+    save_folder,
     signatures_of,
 )
 from regard.errors import CheckpointError, RunError
@@ -376,6 +378,16 @@ def test_weights_of_this_model_load(tmp_path: Path) -> None:
     assert load_weights(folder, signatures_of(tensors(3))).keys() == tensors(3).keys()
 
 
+def test_the_moving_average_is_read_where_it_is_asked_for_and_there(tmp_path: Path) -> None:
+    moved = {f"ema:{name}": tensor + 1 for name, tensor in tensors(3).items()}
+    folder = save_checkpoint(tmp_path, Checkpoint(3, tensors(3), moved | {"exp_avg:a": torch.zeros(2)}, {}))
+    found = load_weights(folder, signatures_of(tensors(3)), moving_average=True)
+    assert all(torch.equal(found[name], tensor + 1) for name, tensor in tensors(3).items())
+    ended = save_folder(tmp_path / "final", Checkpoint(3, tensors(3), {}, {}))
+    for weights in (load_weights(folder), load_weights(ended, moving_average=True)):
+        assert all(torch.equal(weights[name], tensor) for name, tensor in tensors(3).items())
+
+
 # --- averaging
 
 
@@ -645,3 +657,17 @@ def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data)[:3]))
     write_atomically(tmp_path / "a", b"0123456789")
     assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe, read = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write_atomically(pipe, b"0123456789")
+    reader.join(timeout=10)
+    assert read == [b"0123456789"]
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+    write_atomically(Path("/dev/null"), b"0123456789")
+    assert Path("/dev/null").is_char_device()

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from regard.files import discard, sync_directory, temporary_beside, writing
+from regard.files import discard, is_stream, sync_directory, temporary_beside, writing
 
 
 class Output:
@@ -24,27 +24,31 @@ class Output:
 
 @contextmanager
 def writing_files(paths: tuple[Path, ...]) -> Generator[tuple[Output, ...], None, None]:
-    """Files to write; they take their names when the block has ended well, and leave nothing behind otherwise."""
-    temporaries = [temporary_beside(path) for path in paths]
+    """Files to write; they take their names when the block has ended well, and leave nothing behind otherwise.
+
+    A device or a pipe is written to as it is.
+    """
+    temporaries = [path if is_stream(path) else temporary_beside(path) for path in paths]
+    moves = [(path, temporary) for path, temporary in zip(paths, temporaries, strict=True) if path != temporary]
     try:
         with ExitStack() as stack:
             yield tuple(
                 stack.enter_context(_writing(path, temporary))
                 for path, temporary in zip(paths, temporaries, strict=True)
             )
-        for path, temporary in zip(paths, temporaries, strict=True):
+        for path, temporary in moves:
             with writing(path):
                 os.replace(temporary, path)
                 sync_directory(path.parent)
     finally:
-        for temporary in temporaries:
+        for _, temporary in moves:
             discard(temporary)
 
 
 @contextmanager
 def _writing(path: Path, temporary: Path) -> Generator[Output, None, None]:
     with writing(path):
-        file = temporary.open("xb")
+        file = temporary.open("wb" if path == temporary else "xb")
     with file:
         if path.name.endswith(".gz"):
             # No name and no time in the header: equal pairs give equal bytes.
@@ -54,4 +58,5 @@ def _writing(path: Path, temporary: Path) -> Generator[Output, None, None]:
             yield Output(file, path)
         with writing(path):
             file.flush()
-            os.fsync(file.fileno())
+            if path != temporary:
+                os.fsync(file.fileno())
