@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import math
 import os
 import platform
 import subprocess
@@ -28,9 +29,17 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 """
 
 
+CONTROL_GROUP = Path("/sys/fs/cgroup")
+
+
 def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Those that this process may use; in a container, as many as its quota of time is worth."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = (CONTROL_GROUP / "cpu.max").read_text().split()
+        return min(allowed, max(1, math.ceil(int(quota) / int(period))))
+    except (OSError, ValueError, ZeroDivisionError):
+        return allowed  # "max", or no control group
 
 
 def available_memory() -> int:
@@ -40,11 +49,10 @@ def available_memory() -> int:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) * 1024)
-        group = Path("/sys/fs/cgroup")
-        limit = (group / "memory.max").read_text().strip()
+        limit = (CONTROL_GROUP / "memory.max").read_text().strip()
         if limit.isdigit():
-            used = int((group / "memory.current").read_text())
-            stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            used = int((CONTROL_GROUP / "memory.current").read_text())
+            stat = dict(line.split() for line in (CONTROL_GROUP / "memory.stat").read_text().splitlines())
             limits.append(int(limit) - used + int(stat.get("inactive_file", 0)))  # files that were read can go
     except (OSError, ValueError, IndexError):
         pass  # not Linux, or another layout: the machine's size has to do

@@ -100,3 +100,9 @@ class TrainConfig:
                 raise ConfigError(f"train.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
         if self.stop_on == "bleu" and not self.validate_bleu:
             raise ConfigError("train.stop_on='bleu' needs train.validate_bleu=true")
+        if self.average_of == "best" and self.validate_every % self.checkpoint_every:
+            raise ConfigError(
+                f"train.average_of='best' needs a checkpoint at each validation: "
+                f"train.validate_every={self.validate_every} must be a multiple of "
+                f"train.checkpoint_every={self.checkpoint_every}"
+            )

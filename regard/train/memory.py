@@ -13,14 +13,17 @@ PROCESS = 300 << 20
 
 
 def memory_needed(model: TransformerConfig, train: TrainConfig, source_size: int, target_size: int) -> int:
-    """Bytes at the peak of a training step: what is trained, and what the backward pass needs of the forward pass."""
+    """Bytes at the peak: of a step, which needs gradients and what the backward pass wants of the forward pass, or of
+    saving, which makes a copy of everything that is kept and another of the optimizer's part."""
     parameters = parameter_count(model, source_size, target_size)
-    copies = 4 + (2 if train.ema else 0)  # weights, gradients, two moments
+    optimizer = 3 if train.ema else 2  # moments and moving average
     encoder = model.encoder_layers * (14 * model.width + 3 * model.feedforward)
     decoder = model.decoder_layers * (24 * model.width + 3 * model.feedforward)
     activations = train.passes * train.batch_tokens * (encoder + decoder + 8 * model.width)
     logits = 2 * ROWS * target_size + 2 * target_size * model.width
-    return PROCESS + FLOAT * (copies * parameters + activations + logits)
+    step = (2 + optimizer) * parameters + activations + logits
+    saving = (2 + 3 * optimizer) * parameters
+    return PROCESS + FLOAT * max(step, saving)
 
 
 def operations_per_token(model: TransformerConfig, target_size: int) -> int:

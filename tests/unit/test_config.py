@@ -83,6 +83,10 @@ def test_each_row_of_table_3_differs_from_base_in_what_it_names():
             {"train": {"consistency": 5}, "model": {"dropout": 0}},
             "train.consistency=5.0 compares two passes under dropout, but model.dropout=0; set it above 0",
         ),
+        (
+            {"train": {"average_of": "best", "validate_every": 400, "checkpoint_every": 500}},
+            "train.validate_every=400 must be a multiple of train.checkpoint_every=500",
+        ),
         ({"decode": {"beam": 0}}, "decode.beam=0 must lie between 1"),
         ({"data": {"train": [{"source": "a", "weight": 0}]}}, "data.train.weight=0.0 must be above 0"),
         (

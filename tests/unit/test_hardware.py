@@ -69,3 +69,17 @@ def test_threads_follow_the_setting_then_the_environment(monkeypatch: pytest.Mon
 def test_memory_and_cores_are_positive():
     assert hardware.cores() >= 1
     assert hardware.available_memory() > 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [("max 100000", 64), ("150000 100000", 2), ("50000 100000", 1), ("6400000 100000", 64), ("9900000 100000", 64)],
+)
+def test_a_quota_of_time_counts_as_the_cores_that_it_is_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, expected: int
+):
+    monkeypatch.setattr(hardware.os, "sched_getaffinity", lambda _: set(range(64)))
+    monkeypatch.setattr(hardware, "CONTROL_GROUP", tmp_path)
+    assert hardware.cores() == 64
+    (tmp_path / "cpu.max").write_text(f"{quota}\n")
+    assert hardware.cores() == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -137,6 +138,14 @@ def test_the_estimate_holds_at_least_weights_gradients_and_moments():
     assert twice > plain
     assert memory_needed(model, TrainConfig(consistency=5.0), 37_000, 37_000) == twice
     assert memory_needed(TransformerConfig(width=1024), train, 37_000, 37_000) > plain
+
+
+def test_the_estimate_holds_the_copies_that_saving_makes():
+    model, little = TransformerConfig(), TrainConfig(batch_tokens=16)
+    bytes_each = 4 * parameter_count(model, 37_000, 37_000)
+    # state, weights as bytes, and the optimizer's part twice
+    assert memory_needed(model, little, 37_000, 37_000) >= (3 + 1 + 4) * bytes_each
+    assert memory_needed(model, replace(little, ema=0.9), 37_000, 37_000) >= (4 + 1 + 6) * bytes_each
 
 
 # --- the preset that is chosen

@@ -13,7 +13,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from regard.checkpoint import load_checkpoint
+from regard.checkpoint import average_weights, load_checkpoint
 from regard.data.batch import Batch, collate
 from regard.data.store import META, Store, StoreWriter
 from regard.errors import CheckpointError, RunError
@@ -279,6 +279,16 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
         precision="fp32",
         reporter=Reporter(Console(quiet=True), 7),
     )
+
+
+def test_the_best_of_no_validated_checkpoint_is_said_to_be_the_last(tmp_path: Path):
+    loop = loop_in(tmp_path, tiny(), average_of="best", average=2)
+    said: list[str] = []
+    loop.reporter.say = said.append
+    loop.run_to_end()
+    expected = average_weights([loop.run.checkpoints / step for step in ("6", "7")])
+    assert equal(loop.final_weights(), expected)
+    assert said == ["the run ended before a checkpoint was validated: its last ones are averaged"]
 
 
 def test_skipped_steps_are_counted_and_the_run_goes_on(tmp_path: Path):
