@@ -32,6 +32,7 @@ class Config:
     preset: str = "auto"
     """A named bundle of model and train settings; auto: fitted to the data, the cores and the memory."""
     seed: int = 1
+    """Of everything random: first weights, order of the batches, dropout."""
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: Any = field(default_factory=TransformerConfig)

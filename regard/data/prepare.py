@@ -43,11 +43,12 @@ Say = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusConfig:
-    """A corpus: two line-aligned files, or one TSV."""
+    """A corpus: two line-aligned files, or one file of both sides."""
 
     source: str = ""
+    """A file under `--data`, gzip'd or not."""
     target: str = ""
-    """Empty: `source` is a TSV of both sides."""
+    """Empty: `source` holds both sides (TSV, JSONL, CSV, TMX, PO, XLIFF)."""
     weight: float = 1.0
     """How often each pair is seen in an epoch."""
     tag: str = ""
@@ -65,7 +66,9 @@ class DataConfig:
     """Which text. Paths start at `--data`."""
 
     source_language: str = ""
+    """A code such as "en", for files of several languages, long input, and whoever asks the run."""
     target_language: str = ""
+    """The same for the other side."""
     train: tuple[CorpusConfig, ...] = ()
     valid: tuple[CorpusConfig, ...] = ()
     """Empty: a slice of the training pairs is held out, chosen by the pairs' hashes, so equal pairs stay together."""

@@ -35,6 +35,7 @@ class TransformerConfig:
     """The shape of the model; the defaults are the paper's base."""
 
     architecture: str = "transformer"
+    """The kind of model."""
     width: int = 512
     """Residual width (d_model)."""
     heads: int = 8
@@ -46,7 +47,9 @@ class TransformerConfig:
     feedforward: int = 2048
     """Inner width of the feed-forward network (d_ff)."""
     encoder_layers: int = 6
+    """Layers of the encoder (N)."""
     decoder_layers: int = 6
+    """Layers of the decoder (N)."""
     dropout: float = 0.1
     """On each sublayer's output and on the embeddings (P_drop)."""
     attention_dropout: float = 0.0

@@ -66,7 +66,7 @@ class TokenizerConfig:
     """How text becomes ids."""
 
     kind: str = "auto"
-    """auto, bpe, character, byte (lossless), wordpiece, word (with an unknown symbol); auto: see `train_tokenizer`."""
+    """bpe, character, byte (lossless), wordpiece, word (with an unknown symbol); auto: bpe, or word for split text."""
     size: int = 0
     """Ids a vocabulary, reserved ones included; 0 = fitted to the corpus."""
     joint: bool = True

@@ -19,8 +19,9 @@ class TrainConfig:
     """The defaults are the paper's."""
 
     max_steps: int = 100_000
+    """Updates of the weights, at most."""
     max_epochs: int = 0
-    """0 = no limit."""
+    """Passes over the corpus, at most; 0 = no limit."""
     max_minutes: float = 0.0
     """Of training, over all resumptions; 0 = no limit. The one setting that may change the result by timing."""
     batch_tokens: int = 4096
@@ -28,16 +29,20 @@ class TrainConfig:
     accumulate: int = 1
     """Batches a step; the gradient is that of all their tokens at once."""
     optimizer: str = "adam"
+    """adam, or adamw, whose decay does not go through the moments."""
     beta1: float = 0.9
     beta2: float = 0.98
     epsilon: float = 1e-9
     weight_decay: float = 0.0
+    """0 = off."""
     schedule: str = "paper"
     """paper, inverse-sqrt, cosine (to 0 at max_steps) or constant."""
     peak_rate: float = 5e-4
     """For all but the paper's schedule, whose peak follows from the width."""
     warmup: int = 4000
+    """Steps in which the rate rises to its peak."""
     label_smoothing: float = 0.1
+    """ε, the probability that is taken from the true class; 0 = off."""
     smoothing_form: str = "others"
     """others: ε shared by the wrong classes (the paper's code); all: by every class (Szegedy 2016, torch)."""
     consistency: float = 0.0
@@ -48,9 +53,11 @@ class TrainConfig:
     ema: float = 0.0
     """Decay of a moving average of the weights, which is then validated and used; 0 = off."""
     validate_every: int = 500
+    """Steps between two validations."""
     validate_bleu: bool = True
     """Translate the validation pairs (greedily) at each validation."""
     checkpoint_every: int = 500
+    """Steps between two checkpoints."""
     keep: int = 5
     """Checkpoints kept besides those that are still to be averaged."""
     average: int = 5
@@ -64,9 +71,11 @@ class TrainConfig:
     max_skipped: int = 20
     """Steps in a row with a gradient that is not finite before the run is given up."""
     precision: str = "auto"
+    """fp32, bf16, or auto: bf16 where the processor multiplies it in hardware and a trial has shown that it works."""
     threads: int = 0
     """0 = as many as there are cores."""
     tensorboard: bool = False
+    """Write events for TensorBoard too."""
 
     @property
     def passes(self) -> int:

@@ -1,0 +1,41 @@
+"""docs/settings.md says what the code says, and leaves no key without a word."""
+
+import importlib.util
+import re
+from types import ModuleType
+
+import pytest
+
+from regard.config import Config, build_config
+from regard.run import flattened
+from tests.docs.markdown import ROOT
+
+
+@pytest.fixture(scope="module")
+def writer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("settings_page", ROOT / "docs" / "settings.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_its_script_writes(writer: ModuleType) -> None:
+    assert writer.PAGE.read_text(encoding="utf-8") == writer.page(), "run python docs/settings.py"
+
+
+def test_every_key_is_on_it(writer: ModuleType) -> None:
+    corpus = [{"source": "a", "target": "b"}]
+    table = build_config({"data": {"train": corpus}}).to_table()
+    keys = {key.rpartition(".")[2] for key in flattened(table | {"corpus": table["data"]["train"][0]})}
+    named = set(re.findall(r"^\| `(\w+)` \|", writer.PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert keys - {"train", "valid", "test"} == named
+
+
+def test_a_note_and_a_default_are_found_by_their_key(writer: ModuleType) -> None:
+    assert writer.comments(Config)["preset"].startswith("A named bundle")
+    page = writer.page()
+    assert '| `joiner` | `""` | End of a piece' in page
+    assert "| `epsilon` | `1e-09` | number |" in page
+    assert "| `validate_bleu` | `true` | Translate" in page
