@@ -284,8 +284,9 @@ class Loop:
         if self.average is not None:
             return self.average.tensors
         saved = self.progress.saved
-        steps = self._best(saved) or list(saved[-self.config.average :])
-        if self.config.average_of == "best" and not self._best(saved):
+        best = self._best(saved)
+        steps = best or list(saved[-self.config.average :])
+        if self.config.average_of == "best" and not best:
             self.reporter.say("the run ended before a checkpoint was validated: its last ones are averaged")
         if not steps:
             return parameters_of(self.model)

@@ -19,7 +19,8 @@ from regard.text.tokenizer import PAD
 from regard.train.config import FORMS
 
 ROWS = 512
-"""Rows of logits at a time: few enough to stay in the cache, many enough for a fast product."""
+"""Rows of logits at a time: few enough to stay in the cache, many enough for a fast product; even, so that two
+passes of a position stay together."""
 
 
 @dataclass(frozen=True, slots=True)
