@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.prepare import CorpusConfig, DataConfig, Task, prepare
+from regard.data.config import CorpusConfig, DataConfig
+from regard.data.prepare import Task, prepare
 from regard.text.tokenizer import TokenizerConfig
 
 LIMIT_MB = 600

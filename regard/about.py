@@ -8,9 +8,9 @@ from typing import Any
 
 from regard.checkpoint import committed_steps
 from regard.loading import read_run
+from regard.metrics_log import read_metrics
 from regard.models.parameters import parameter_count
 from regard.progress import duration
-from regard.run import read_metrics
 from regard.text.tokenizer import Tokenizer
 
 

@@ -14,7 +14,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from regard.data.prepare import DataConfig
+from regard.data.config import DataConfig
 from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES, TransformerConfig

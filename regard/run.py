@@ -19,12 +19,12 @@ import json
 import math
 import os
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any
 
+from regard.changes import flattened
 from regard.errors import CheckpointError, ConfigError, RunError
 from regard.files import (
     REPLACED_PREFIX,
@@ -33,8 +33,6 @@ from regard.files import (
     clear_temporaries,
     make_directory,
     read_json_object,
-    sync_directory,
-    write_all,
     write_atomically,
     writing,
 )
@@ -261,164 +259,3 @@ def _names(folder: Path) -> list[str]:
         return []
     passing = (TEMPORARY_PREFIX, REPLACED_PREFIX)
     return sorted(name for name in os.listdir(folder) if name != LOCK and not name.startswith(passing))
-
-
-# --- settings that changed
-
-
-def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any], exempt: frozenset[str] = frozenset()) -> list[str]:
-    """A line for each setting that differs, sorted: `model.width: 512 → 256`.
-
-    Values are compared as JSON, so a tuple equals its list. A name in `exempt` frees a key, or a table and all below.
-    """
-    before, after = flattened(old), flattened(new)
-    keys = sorted(before.keys() | after.keys())
-    return [
-        f"{key}: {_shown(before, key)} → {_shown(after, key)}"
-        for key in keys
-        if not _is_exempt(key, exempt) and (key in before, before.get(key)) != (key in after, after.get(key))
-    ]
-
-
-def refuse_changed(old: Mapping[str, Any], new: Mapping[str, Any], exempt: frozenset[str] = frozenset()) -> None:
-    """RunError, naming each key with both values, if a run would go on under other settings than it began with."""
-    changed = changed_keys(old, new, exempt)
-    if changed:
-        raise RunError(
-            f"The run began with other settings ({'; '.join(changed)}). "
-            "Resume it with the same ones, or choose another --out."
-        )
-
-
-def flattened(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted key → JSON value; an empty table is a value."""
-    flat: dict[str, Any] = {}
-    for key, value in table.items():
-        if isinstance(value, Mapping) and value:
-            flat.update(flattened(cast(Mapping[str, Any], value), f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = json.loads(json.dumps(value))
-    return flat
-
-
-def _shown(flat: dict[str, Any], key: str) -> str:
-    return json.dumps(flat[key], ensure_ascii=False) if key in flat else "not set"
-
-
-def _is_exempt(key: str, exempt: frozenset[str]) -> bool:
-    parts = key.split(".")
-    return any(".".join(parts[:length]) in exempt for length in range(1, len(parts) + 1))
-
-
-# --- metrics
-
-
-class MetricsLog:
-    """Appends to `metrics.jsonl`. A record is a line of JSON with an integer "step"; steps do not decrease.
-
-    NaN and infinities are written as the strings "NaN", "Infinity" and "-Infinity", which `float` reads back: JSON
-    has no such numbers, and which of them it was matters. What is recorded about step N must be appended before
-    checkpoint N is saved, or a resumed run will not have it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._descriptor = self._open()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Hands a record to the system, so that it outlives the process; `sync` makes it outlive the machine."""
-        if type(record.get("step")) is not int:
-            raise ValueError(f'a record needs an integer "step": {record!r}')
-        line = json.dumps(_finite(record), allow_nan=False).encode() + b"\n"
-        with writing(self.path):
-            size = os.fstat(self._descriptor).st_size
-            try:
-                write_all(self._descriptor, line)
-            except OSError:  # half a line, on a full disk
-                with suppress(OSError):
-                    os.ftruncate(self._descriptor, size)
-                raise
-
-    def sync(self) -> None:
-        """Flushes to the disk; call it before a checkpoint is saved."""
-        with writing(self.path):
-            os.fsync(self._descriptor)
-
-    def cut_back(self, step: int) -> None:
-        """Drops the records after `step`, and lines that a crash left broken; atomic."""
-        lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
-        kept = [line for line in lines if _step_of(line, step + 1) <= step]
-        if kept != lines:
-            self.close()
-            write_atomically(self.path, b"".join(kept))
-            self._descriptor = self._open()
-
-    def close(self) -> None:
-        """May be called again."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
-
-    def _open(self) -> int:
-        with writing(self.path):
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-            sync_directory(self.path.parent)
-        _cut_torn_line(descriptor)
-        return descriptor
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The records in order; a last line without its end, as a crash leaves it, is passed over.
-
-    RunError, naming the line, for any other that is not a JSON object.
-    """
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError as error:
-        raise RunError(f"{path} is missing. Give the --out of a `regard train`.") from error
-    records: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        record = _parse(line)
-        if record is None:
-            raise RunError(f"{path}:{number} is not a JSON object. Remove the line, or --resume, which does.")
-        records.append(record)
-    return records
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in cast(list[Any], value)]
-    return value
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return cast(dict[str, Any], record) if isinstance(record, dict) else None
-
-
-def _step_of(line: bytes, otherwise: int) -> int:
-    record = _parse(line) if line.endswith(b"\n") else None
-    step = record.get("step") if record else None
-    return step if type(step) is int else otherwise
-
-
-def _cut_torn_line(descriptor: int) -> None:
-    """Removes a last line that has no end, so that the next record does not stick to it."""
-    data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-    if not data.endswith(b"\n"):
-        os.ftruncate(descriptor, data.rfind(b"\n") + 1)

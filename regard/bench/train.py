@@ -27,7 +27,8 @@ from rich.console import Console
 from regard import hardware
 from regard.data.batch import Batch
 from regard.data.batching import Position
-from regard.data.prepare import CorpusConfig, DataConfig, Task, prepare
+from regard.data.config import CorpusConfig, DataConfig
+from regard.data.prepare import Task, prepare
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
 from regard.models.presets import PRESETS

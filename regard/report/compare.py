@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.about import run_facts
+from regard.changes import changed_keys
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.metrics import Scores
 from regard.evaluate.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
@@ -15,7 +16,6 @@ from regard.loading import load, read_run
 from regard.report.history import History
 from regard.report.sentences import Bucket, Sentences, choose_sentences, length_buckets
 from regard.report.significance import Verdict, paired_bootstrap
-from regard.run import changed_keys
 from regard.text.tokenizer import Tokenizer, join_pieces
 
 Say = Callable[[str], None]

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.run import read_metrics
+from regard.metrics_log import read_metrics
 
 MEASURES = ("loss", "truth_loss", "rate", "norm", "valid_loss", "valid_perplexity", "valid_bleu")
 POINTS = 300

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from regard.changes import flattened
 from regard.progress import duration
 from regard.report.history import Attempt, History
 from regard.report.html import folded, page, plots_html, section, table_html
-from regard.run import flattened
 
 ATTEMPTS_SHOWN = 6
 

@@ -23,8 +23,9 @@ from regard.checkpoint import (
 )
 from regard.data.batching import Position
 from regard.errors import CheckpointError, RunError
+from regard.metrics_log import MetricsLog, read_metrics
 from regard.models.parameters import load_parameters, parameters_of
-from regard.run import MetricsLog, RunDirectory, read_metrics
+from regard.run import RunDirectory
 from regard.train.config import TrainConfig
 from regard.train.feed import Feed
 from regard.train.loss import Smoothing

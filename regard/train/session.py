@@ -18,6 +18,7 @@ from rich.console import Console
 from torch import nn
 
 from regard import __version__, hardware
+from regard.changes import refuse_changed
 from regard.checkpoint import load_weights, signatures_of
 from regard.config import Config, build_config, merged
 from regard.data.prepare import Task, prepare
@@ -31,7 +32,7 @@ from regard.models.parameters import load_parameters, parameter_count, parameter
 from regard.models.presets import PRESETS, fitted_preset
 from regard.progress import duration
 from regard.report import LiveReport
-from regard.run import CONFIG, RunDirectory, refuse_changed
+from regard.run import CONFIG, RunDirectory
 from regard.text.corpus import read_pairs
 from regard.text.tokenizer import Tokenizer
 from regard.train.feed import Feed

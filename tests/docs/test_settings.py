@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
+from regard.changes import flattened
 from regard.config import Config, build_config
-from regard.run import flattened
 from tests.docs.markdown import ROOT
 
 

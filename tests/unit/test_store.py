@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import regard.data.prepare
+import regard.data.fill
 import regard.data.store
 from regard.data.batching import Position
-from regard.data.prepare import CorpusConfig, DataConfig, Task, fill, prepare, task_from_json, task_to_json
+from regard.data.config import CorpusConfig, DataConfig
+from regard.data.fill import fill
+from regard.data.prepare import Task, prepare, task_from_json, task_to_json
 from regard.data.sampling import resample
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
@@ -27,7 +29,7 @@ from regard.text.filters import FilterConfig
 from regard.text.tokenizer import END, SPECIALS, Tokenizer, TokenizerConfig
 from regard.train.feed import Feed
 
-ROOT = Path(regard.data.prepare.__file__).parents[2]
+ROOT = Path(regard.data.fill.__file__).parents[2]
 WORDS = ["der", "Hund", "läuft", "über", "die", "Straße", "weil", "müde", "und", "bellt", "東京", "we’re", "tired"]
 
 
@@ -126,7 +128,7 @@ def test_lossless_stores_decode_to_the_text(tmp_path: Path, kind: str, joint: bo
 
 def test_rows_are_found_across_shards_and_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(regard.data.store, "SHARD_PAIRS", 7)
-    monkeypatch.setattr(regard.data.prepare, "CHUNK", 3)
+    monkeypatch.setattr(regard.data.fill, "CHUNK", 3)
     first, second = pairs_of(31, 1), pairs_of(13, 11)
     valid = corpus_of(tmp_path, "valid", pairs_of(2, 5))
     corpora = corpus_of(tmp_path, "one", first), corpus_of(tmp_path, "two", second)
@@ -335,7 +337,7 @@ def test_filters_that_leave_nothing_are_named(base_task: Task, tmp_path: Path):
 
 
 def test_preparing_does_not_import_torch(base_task: Task, tmp_path: Path):
-    script = "import sys, regard.data.prepare as p; p.main(); assert 'torch' not in sys.modules, 'torch'"
+    script = "import sys, regard.data.fill as p; p.main(); assert 'torch' not in sys.modules, 'torch'"
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "store")],
         input=task_to_json(base_task),
@@ -357,7 +359,7 @@ def dropped(tmp_path: Path) -> tuple[Store, Tokenizer]:
     """Two corpora, the first with a tag, in several shards, their words kept."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(regard.data.store, "SHARD_PAIRS", 11)
-        patch.setattr(regard.data.prepare, "CHUNK", 5)
+        patch.setattr(regard.data.fill, "CHUNK", 5)
         corpora = (
             corpus_of(tmp_path, "one", pairs_of(29, 1), tag="news"),
             corpus_of(tmp_path, "two", pairs_of(13, 11)),

@@ -18,9 +18,10 @@ from regard.data.batch import Batch, collate
 from regard.data.store import META, Store, StoreWriter
 from regard.errors import CheckpointError, RunError
 from regard.evaluate.pairs import Pairs
+from regard.metrics_log import read_metrics
 from regard.models import Transformer, TransformerConfig
 from regard.nn.dropout import Dropout, dropout, keep_mask
-from regard.run import RunDirectory, read_metrics
+from regard.run import RunDirectory
 from regard.text.codecs import ByteCodec
 from regard.text.tokenizer import END, START, Tokenizer
 from regard.train.config import TrainConfig
