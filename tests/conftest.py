@@ -3,11 +3,13 @@
 Set REGARD_TEST_SHAPES=0 to leave the shape checks out (a debugger steps more easily without them).
 """
 
+import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Two threads beside another busy process spin and lose tenfold. Libraries read these when they are first imported (the
 # imports below bring numpy), and child processes inherit them.
@@ -21,6 +23,9 @@ import beartype.typing  # noqa: F401 (TYPE_CHECKER names it)
 import hypothesis
 import jaxtyping
 import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.toolbox import Outcome
 
 if "regard" in sys.modules:
     raise RuntimeError("regard was imported before tests/conftest.py, so its shapes and threads would go unchecked")
@@ -66,3 +71,27 @@ def corpus(data_directory: Path) -> Callable[[str], Path]:
         return folder
 
     return find
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Iterator[Callable[..., Outcome]]":
+    """The command line within this process: `call("translate", run, given="hello\\n")`."""
+    from regard import hardware
+    from regard.cli import main
+    from tests.e2e.toolbox import Outcome
+
+    monkeypatch.setattr(hardware, "keep_memory", lambda: None)  # it would hold for the tests that follow
+
+    def run(*arguments: object, given: str | bytes = "") -> "Outcome":
+        data = given if isinstance(given, bytes) else given.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return Outcome(int(left.value.code or 0), said.out, said.err)
+
+    before = signal.getsignal(signal.SIGTERM)
+    yield run
+    signal.signal(signal.SIGTERM, before)

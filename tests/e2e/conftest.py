@@ -1,10 +1,8 @@
-"""Two ways to the command line. A process costs seconds, so what needs none of its own is called within this one."""
+"""What the whole runs share. A process costs seconds: what needs none of its own takes `call`, within this one."""
 
-import io
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,29 +20,6 @@ def process() -> Callable[..., Outcome]:
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
-    """The same within this process."""
-    from regard import hardware
-    from regard.cli import main
-
-    monkeypatch.setattr(hardware, "keep_memory", lambda: None)  # it would hold for the tests that follow
-
-    def run(*arguments: object, given: str | bytes = "") -> Outcome:
-        data = given if isinstance(given, bytes) else given.encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return Outcome(int(left.value.code or 0), said.out, said.err)
-
-    before = signal.getsignal(signal.SIGTERM)
-    yield run
-    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture(scope="session")

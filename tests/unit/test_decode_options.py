@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
-import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -324,30 +321,15 @@ def test_a_path_may_be_a_string(tmp_path: Path):
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
-    """`regard translate RUN …` in this process, where every run is an echo."""
+def translate(call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """`regard translate RUN …`, where every run is an echo."""
     import regard.loading
-    from regard import hardware
-    from regard.cli import main
 
     def echo(*_: object, **__: object) -> Translator:
         return translator()
 
-    monkeypatch.setattr(hardware, "keep_memory", lambda: None)
     monkeypatch.setattr(regard.loading, "load", echo)
-
-    def run(*arguments: object, given: str = "hi\n") -> Outcome:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
-        monkeypatch.setattr(sys, "argv", ["regard", "translate", "run", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return Outcome(int(left.value.code or 0), said.out, said.err)
-
-    before = signal.getsignal(signal.SIGTERM)
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return lambda *arguments, given="hi\n": call("translate", "run", *arguments, given=given)
 
 
 @pytest.mark.parametrize(
@@ -383,18 +365,18 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_the_command_line_says_it_in_one_line(
-    call: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, parts: list[str]
+    translate: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, parts: list[str]
 ):
     monkeypatch.chdir(tmp_path)
-    outcome = call(*options.split(" "))
+    outcome = translate(*options.split(" "))
     assert len(outcome.err.splitlines()) == 1
     outcome.refusal(*parts)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_line_does_what_it_is_asked(call: Callable[..., Outcome]):
+def test_the_command_line_does_what_it_is_asked(translate: Callable[..., Outcome]):
     """The same stand-in, with options that make sense."""
-    assert call("--beam", "3", given="hi\n\nho\n").done().out == "hi\n\nho\n"
-    assert call("--sample", "--temperature", "0").done().out == "hi\n"
-    assert call("--prefix", "x", "--max-length", "3").done().out.startswith("x")
+    assert translate("--beam", "3", given="hi\n\nho\n").done().out == "hi\n\nho\n"
+    assert translate("--sample", "--temperature", "0").done().out == "hi\n"
+    assert translate("--prefix", "x", "--max-length", "3").done().out.startswith("x")
     assert BYTES.size == 261
