@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import compress
@@ -31,6 +31,9 @@ from regard.text.tokenizer import END, BpeCodec, Tokenizer, train_tokenizer
 
 CHUNK = 10_000
 HELD_OUT_SHARE, HELD_OUT_MOST = 0.02, 1000
+
+Tagged = tuple[str, str, str]
+"""Source, target, and the tag of their corpus."""
 
 
 def hash_files(task: Task, say: Say) -> dict[str, str]:
@@ -110,10 +113,11 @@ class Preparation:
             kept &= ~duplicate
         if not kept.any():
             raise self.nothing_left()
-        valid = self.write_valid(held_out)
+        given = self.given_valid()
         tokenizer = self.make_tokenizer(kept)
         tokenizer.save(self.folder / "tokenizer.json")
-        return self.write_store(tokenizer, kept) | {"valid_pairs": valid, "filters": self.report.to_json()}
+        valid = self.write_valid(tokenizer, self.held_out_pairs(tokenizer, held_out) if given is None else given)
+        return self.write_store(tokenizer, kept) | valid | {"filters": self.report.to_json()}
 
     def nothing_left(self) -> CorpusError:
         return CorpusError(
@@ -126,6 +130,9 @@ class Preparation:
         for number, corpus in enumerate(self.task.data.train):
             for source, target in read_pairs(self.task.data.files_of(corpus, self.task.base)):
                 yield number, source, target
+
+    def chosen(self, rows: NDArray[np.bool_]) -> Iterator[tuple[int, str, str]]:
+        return compress(self.pairs(), rows)
 
     def scan(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         """The first pass: a hash for each pair, and which have an empty side."""
@@ -140,42 +147,63 @@ class Preparation:
         return np.frombuffer(hashes, dtype=np.uint64).copy() if hashes else np.empty(0, np.uint64), is_empty_side
 
     def held_out(self, hashes: NDArray[np.uint64], empty: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The pairs with the lowest hashes, where no validation corpus is given; equal pairs go together."""
-        usable = np.flatnonzero(~empty)
+        """The pairs with the lowest hashes, where no validation corpus is given; equal pairs go together.
+
+        One that stands there more often than pairs are wanted stays in training, which would lose too much with it.
+        """
+        usable = hashes[~empty]
         if self.task.data.valid or len(usable) < 2:
             return np.zeros(len(hashes), dtype=bool)
         wanted = min(HELD_OUT_MOST, max(1, int(len(usable) * HELD_OUT_SHARE)))
-        limit = np.partition(hashes[usable], wanted - 1)[wanted - 1]
-        chosen = ~empty & (hashes <= limit)
-        return chosen if chosen.sum() < len(usable) else np.zeros(len(hashes), dtype=bool)
+        different, copies = np.unique(usable, return_counts=True)
+        few = copies <= wanted
+        chosen = different[few][np.cumsum(copies[few]) <= wanted]
+        return ~empty & np.isin(hashes, chosen)
 
     def first_among(self, hashes: NDArray[np.uint64], kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         first = np.zeros(len(hashes), dtype=bool)
         first[kept] = first_occurrences(hashes[kept])
         return first
 
-    def write_valid(self, held_out: NDArray[np.bool_]) -> int:
-        """The validation pairs as text, each once; pairs with an empty side are left out."""
+    def given_valid(self) -> list[Tagged] | None:
+        """The pairs of the validation corpora that have text on both sides; None where no corpus is given."""
         data = self.task.data
-        if data.valid:
-            pairs = (
-                (*pair, corpus.tag)
-                for corpus in data.valid
-                for pair in read_pairs(data.files_of(corpus, self.task.base))
-            )
-        else:
-            pairs = dict.fromkeys(
-                (source, target, data.train[number].tag) for number, source, target in compress(self.pairs(), held_out)
-            )
+        if not data.valid:
+            return None
+        pairs = [
+            (*pair, corpus.tag) for corpus in data.valid for pair in read_pairs(data.files_of(corpus, self.task.base))
+        ]
         kept = [pair for pair in pairs if not is_empty(pair[0], pair[1])]
-        if data.valid and not kept:
+        if not kept:
             raise CorpusError(
                 f"{data.valid[0].source} has no pair with text on both sides to validate on; mend it, or "
                 f"leave data.valid out and a slice of the training pairs is held out"
             )
-        for part, texts in zip((*SIDES, "tag"), zip(*kept, strict=True) if kept else ((), (), ()), strict=True):
+        self.report.in_validation += len(pairs) - len(kept)
+        return kept
+
+    def held_out_pairs(self, tokenizer: Tokenizer, held_out: NDArray[np.bool_]) -> list[Tagged]:
+        """Each once, and only those that training would have kept."""
+        train = self.task.data.train
+        pairs = list(
+            dict.fromkeys((source, target, train[number].tag) for number, source, target in self.chosen(held_out))
+        )
+        kept = [
+            pair
+            for pair, source, target in zip(pairs, *encoded(tokenizer, pairs), strict=True)
+            if drop_reason(self.task.data.filters, pair[0], pair[1], len(source), len(target)) is None
+        ]
+        self.report.in_validation += len(pairs) - len(kept)
+        self.report.copies_of_validation += int(held_out.sum()) - len(pairs)
+        return kept
+
+    def write_valid(self, tokenizer: Tokenizer, pairs: list[Tagged]) -> dict[str, Any]:
+        """The validation pairs as text; how many, and the longest side in tokens with the symbols around it."""
+        for part, texts in zip((*SIDES, "tag"), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True):
             (self.folder / f"valid.{part}").write_bytes("".join(f"{text}\n" for text in texts).encode())
-        return len(kept)
+        sources, targets = encoded(tokenizer, pairs)
+        tagged = (len(ids) + bool(pair[2]) for ids, pair in zip(sources, pairs, strict=True))
+        return {"valid_pairs": len(pairs), "valid_longest": max((*tagged, *map(len, targets)), default=-1) + 1}
 
     def make_tokenizer(self, kept: NDArray[np.bool_]) -> Tokenizer:
         if self.task.given_tokenizer is not None:
@@ -189,10 +217,10 @@ class Preparation:
         self.say(0, 0, "learning the tokenizer")
 
         def sources() -> Iterator[str]:
-            return (source for _, source, _ in compress(self.pairs(), kept))
+            return (source for _, source, _ in self.chosen(kept))
 
         def targets() -> Iterator[str]:
-            return (target for _, _, target in compress(self.pairs(), kept))
+            return (target for _, _, target in self.chosen(kept))
 
         return train_tokenizer(self.task.tokenizer, sources, targets, self.task.data.tags, num_pairs=int(kept.sum()))
 
@@ -205,7 +233,7 @@ class Preparation:
         counts = dict.fromkeys(SIDES, 0)
         longest = 0
         total, seen = int(kept.sum()), 0
-        for number, sources, targets in chunks(compress(self.pairs(), kept)):
+        for number, sources, targets in chunks(self.chosen(kept)):
             columns = self.encode(tokenizer, number, sources, targets, words)
             if columns["source"]:
                 writer.append(number, columns)
@@ -281,6 +309,12 @@ class WordTypes:
     @property
     def words(self) -> list[str]:
         return list(self.known)
+
+
+def encoded(tokenizer: Tokenizer, pairs: Sequence[Tagged]) -> tuple[list[list[int]], list[list[int]]]:
+    """Ids of both sides, without tags or symbols around them."""
+    sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return tokenizer.source.encode_batch(sources), tokenizer.target.encode_batch(targets)
 
 
 def chunks(pairs: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, list[str], list[str]]]:

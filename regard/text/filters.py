@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 import numpy as np
@@ -51,21 +51,20 @@ class FilterReport:
     ratio: int = 0
     duplicate: int = 0
     identical: int = 0
+    in_validation: int = 0
+    """Validation pairs that are left out: an empty side, or, where they were held out, one of the reasons above."""
+    copies_of_validation: int = 0
+    """Training pairs that equal one that is held out."""
 
     def count(self, reason: Reason | None, pairs: int = 1) -> None:
         """Book newly read pairs: dropped for `reason`, or kept where it is None."""
         self.read += pairs
-        self._add(reason or "kept", pairs)
-
-    def drop_kept(self, reason: Reason, pairs: int) -> None:
-        """Move pairs that were booked as kept to `reason`: duplicates are known only once all pairs are read."""
-        self.kept -= pairs
-        self._add(reason, pairs)
+        name = reason or "kept"
+        setattr(self, name, getattr(self, name) + pairs)
 
     def to_json(self) -> dict[str, int]:
         """The counts by name, for a JSON file."""
-        names = ("read", "kept", "empty", "too_long", "ratio", "duplicate", "identical")
-        return {name: getattr(self, name) for name in names}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "config"}
 
     def summary(self) -> str:
         """One readable line: `29,000 pairs read, 28,950 kept; dropped 3 with an empty side, 47 longer than …`."""
@@ -79,9 +78,6 @@ class FilterReport:
         dropped = ", ".join(f"{count:,} {why}" for count, why in counts if count)
         kept = f"{self.read:,} {'pair' if self.read == 1 else 'pairs'} read, {self.kept:,} kept"
         return f"{kept}; dropped {dropped}" if dropped else kept
-
-    def _add(self, name: str, pairs: int) -> None:
-        setattr(self, name, getattr(self, name) + pairs)
 
 
 def is_empty(source: str, target: str) -> bool:

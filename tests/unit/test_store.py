@@ -148,7 +148,7 @@ def test_filters_and_empty_sides_are_counted(tmp_path: Path):
     assert texts_in(store, tokenizer) == pairs[:11]
     counts = store.meta["filters"]
     expected = {"read": 18, "kept": 11, "empty": 2, "too_long": 1, "ratio": 0, "duplicate": 3, "identical": 1}
-    assert counts == expected
+    assert counts == expected | {"in_validation": 1, "copies_of_validation": 0}
     assert store.valid_texts()[:2] == (["v"], ["w"])
     assert store.meta["valid_pairs"] == 1
 
@@ -175,6 +175,28 @@ def test_a_slice_is_held_out_where_no_validation_is_given(tmp_path: Path):
     assert not valid & set(trained)
     assert valid | set(trained) == set(pairs)
     assert set(trained.values()) == {3}
+    assert store.meta["filters"]["copies_of_validation"] == 12
+
+
+def test_a_pair_that_is_most_of_the_corpus_is_not_held_out(tmp_path: Path):
+    pairs = pairs_of(3, 1) * 100
+    store, tokenizer = made(task_of(tmp_path, corpus_of(tmp_path, "train", pairs)), tmp_path / "store")
+    assert store.meta["valid_pairs"] == 0
+    assert Counter(texts_in(store, tokenizer)) == Counter(pairs)
+
+
+def test_what_training_would_drop_is_not_held_out_either(tmp_path: Path):
+    pairs = pairs_of(300, 1)
+    plain, _ = made(task_of(tmp_path, corpus_of(tmp_path, "train", pairs)), tmp_path / "plain")
+    lengths = sorted(max(len(text.encode()) for text in pair) for pair in held_out(plain))
+    filters = FilterConfig(max_length=lengths[2])
+    task = task_of(tmp_path, corpus_of(tmp_path, "train", pairs), filters=filters, kind="byte", size=0)
+    store, _ = made(task, tmp_path / "store")
+    kept = {pair for pair in held_out(plain) if max(len(text.encode()) for text in pair) <= lengths[2]}
+    assert held_out(store) == kept
+    assert 0 < len(kept) < len(lengths)
+    assert store.meta["filters"]["in_validation"] == len(lengths) - len(kept)
+    assert store.meta["valid_longest"] == 1 + max(len(text.encode()) for pair in kept for text in pair)
 
 
 def test_the_slice_belongs_to_the_pairs_and_not_to_their_order(tmp_path: Path):
