@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,13 @@ from regard.decode.translate import Translator, evaluating, source_ids
 from regard.evaluate.metrics import Scores, evaluate_texts
 from regard.text.tokenizer import Tokenizer, join_pieces
 from regard.train.loss import Smoothing, batch_loss
+
+Between = Callable[[], None]
+"""Called between two batches; whoever raises in it is let through."""
+
+
+def ignore() -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ def pair_batches(tokenizer: Tokenizer, pairs: Pairs, start_id: int, budget: int)
     return [collate([sources[i] for i in rows], [targets[i] for i in rows], start_id) for rows in batches]
 
 
-def mean_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
+def mean_loss(model: nn.Module, batches: Sequence[Batch], between: Between = ignore) -> float:
     """−log p a token."""
     truth, tokens = 0.0, 0
     with evaluating(model), torch.inference_mode():
@@ -59,6 +66,7 @@ def mean_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
             loss = batch_loss(model, batch, Smoothing(0.0))
             truth += loss.truth
             tokens += loss.tokens
+            between()
     return truth / max(tokens, 1)
 
 
@@ -67,11 +75,12 @@ def score_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> Scores:
     return score_texts(translate_pairs(translator, pairs, beam=beam), pairs, translator.tokenizer.joiner)
 
 
-def translate_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> list[str]:
+def translate_pairs(translator: Translator, pairs: Pairs, *, beam: int, between: Between = ignore) -> list[str]:
     """The sources' translations, in order, each with its corpus' tag."""
     hypotheses = [""] * len(pairs.sources)
     for tag, places in pairs.by_tag().items():
-        translations = translator.translate([pairs.sources[place] for place in places], beam=beam, tag=tag)
+        sources = [pairs.sources[place] for place in places]
+        translations = translator.translate(sources, beam=beam, tag=tag, progress=lambda _: between())
         for place, translation in zip(places, translations, strict=True):
             hypotheses[place] = translation.text
     return hypotheses

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from torch import Tensor, nn
 
@@ -38,7 +38,7 @@ from regard.train.optimizer import (
     set_rate,
 )
 from regard.train.report import Reporter
-from regard.train.signals import Interrupted, StopRequest
+from regard.train.signals import Abandoned, Interrupted, StopRequest
 from regard.train.step import StepResult, seed_step, train_step
 from regard.train.validate import Validation, Validator
 
@@ -62,6 +62,8 @@ class Progress:
     """The checkpoints of the schedule; one that a signal asked for is not among them."""
     ended: str = ""
     """Why the run is over."""
+    unfinished: dict[str, Any] | None = None
+    """The record of a step whose validation was left in the middle, for a stop was asked for."""
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "saved": list(self.saved)}
@@ -109,11 +111,13 @@ class Loop:
             restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
             if self.average is not None:
                 self.average.restore(checkpoint.optimizer)
+        unfinished = self.progress.unfinished
         with MetricsLog(self.run.metrics) as log:
-            log.cut_back(self.progress.step)
-        records = read_metrics(self.run.metrics)
-        self.seconds = float(records[-1]["seconds"]) if records else 0.0
-        self._decide_end()  # a limit in minutes may have been lifted
+            log.cut_back(self.progress.step - (unfinished is not None))
+        last = unfinished or next(reversed(read_metrics(self.run.metrics)), {"seconds": 0.0})
+        self.seconds = float(last["seconds"])
+        if unfinished is None:
+            self._decide_end()  # a limit in minutes may have been lifted, or set
 
     # Running
 
@@ -121,14 +125,22 @@ class Loop:
         """Trains until a limit, early stopping or a signal; Interrupted for the last, with everything saved."""
         self.model.train()
         with MetricsLog(self.run.metrics) as log, StopRequest() as stop:
+            if self.progress.unfinished is not None:
+                self._finish_step(self.progress.unfinished, log, stop)
+            elif self.progress.ended and self.progress.step not in self.progress.saved:
+                self._save_if_due(log)  # a checkpoint that a signal asked for is the last one after all
             while not self.progress.ended:
-                self._one_step(log)
+                self._finish_step(self._one_step(), log, stop)
                 if stop.requested:
-                    self._save(log)
-                    raise Interrupted(f"interrupted; saved at step {self.progress.step:,}, --resume goes on from there")
+                    self._leave(log)
         return self.progress
 
-    def _one_step(self, log: MetricsLog) -> None:
+    def _leave(self, log: MetricsLog) -> NoReturn:
+        self._save(log)
+        raise Interrupted(f"interrupted; saved at step {self.progress.step:,}, --resume goes on from there")
+
+    def _one_step(self) -> dict[str, Any]:
+        """Takes a step and gives its record."""
         started = time.monotonic()
         step = self.progress.step + 1
         position = Position(self.progress.epoch, self.progress.batch)
@@ -148,12 +160,24 @@ class Loop:
         if self.average is not None and result.taken:
             self.average.update(self.model, step)
         self._advance(step, behind, result)
-        quality = self._validate() if step % self.config.validate_every == 0 and self.validator.batches else {}
         self.seconds += time.monotonic() - started
-        record = self._record(result, rate) | quality
+        return self._record(result, rate)
+
+    def _finish_step(self, record: dict[str, Any], log: MetricsLog, stop: StopRequest) -> None:
+        """Validates where it is due, and puts the step on record; a stop that is asked for does not wait for it."""
+        started = time.monotonic()
+        if record["step"] % self.config.validate_every == 0 and self.validator.batches:
+            try:
+                record = record | self._validate(stop)
+            except Abandoned:
+                self.progress = replace(self.progress, unfinished=record)
+                self._leave(log)
+        self.progress = replace(self.progress, unfinished=None)
+        self.seconds += time.monotonic() - started
+        record["seconds"] = round(self.seconds, 3)
         self._decide_end()
         log.append(record)
-        self.reporter.step(record)
+        self.reporter.step(record, leaving=stop.requested)
         self._save_if_due(log)
         self._refuse_endless_skipping()
 
@@ -195,9 +219,9 @@ class Loop:
 
     # Validation
 
-    def _validate(self) -> dict[str, Any]:
+    def _validate(self, stop: StopRequest) -> dict[str, Any]:
         with self._averaged():
-            validation = self.validator.validate()
+            validation = self.validator.validate(stop.abandon_if_requested)
         self._note_quality(validation)
         self.reporter.validation(self.progress.step, validation)
         return {

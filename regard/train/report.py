@@ -54,7 +54,8 @@ class Reporter:
     def say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def step(self, record: dict[str, Any]) -> None:
+    def step(self, record: dict[str, Any], *, leaving: bool = False) -> None:
+        """A record that is in the log now. Who is leaving does not wait for a picture."""
         self.tokens += record["tokens"]
         speed = self._speed(record)
         note = f"loss {record['loss']:.2f}  {speed:,.0f} tokens/s"
@@ -65,7 +66,7 @@ class Reporter:
             self.say(f"step {record['step']:,} of {self.max_steps:,}  {note}  at most {duration(left)} left")
         if self.tensorboard is not None:
             self._draw(self.tensorboard, record)
-        for watch in self.watchers:
+        for watch in [] if leaving else self.watchers:
             watch(record)
 
     def _draw(self, folder: Path, record: dict[str, Any]) -> None:

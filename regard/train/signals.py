@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM ask for a stop after the step that is under way."""
+"""Ctrl-C and SIGTERM ask for a stop after the step that is under way, or in the middle of a validation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from typing import Any
 
 class Interrupted(BaseException):
     """By a signal, with everything saved; the message says where. No KeyboardInterrupt, for Typer swallows those."""
+
+
+class Abandoned(BaseException):
+    """What can be done again was left in the middle, because a stop was asked for."""
 
 
 class StopRequest:
@@ -28,6 +32,10 @@ class StopRequest:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def abandon_if_requested(self) -> None:
+        if self.requested:
+            raise Abandoned
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.requested and number == signal.SIGINT:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from torch import nn
 
 from regard.decode.search import SearchConfig
 from regard.decode.translate import Translator
-from regard.evaluate.pairs import Pairs, mean_loss, pair_batches, score_texts, translate_pairs
-from regard.models.interface import Decodable
-from regard.text.tokenizer import Tokenizer, join_pieces
+from regard.evaluate.pairs import Between, Pairs, ignore, mean_loss, pair_batches, score_texts, translate_pairs
+from regard.text.tokenizer import join_pieces
 
 SAMPLES = 4
 LONGEST_SAMPLE = 300
@@ -55,40 +54,28 @@ def sample_places(pairs: Pairs, count: int = SAMPLES) -> list[int]:
 
 
 class Validator:
-    """The validation pairs, encoded once."""
+    """The validation pairs, encoded once. The translator's model is the one that is trained."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        tokenizer: Tokenizer,
-        pairs: Pairs,
-        *,
-        budget: int,
-        with_bleu: bool,
-        max_length: int | None = None,
-    ) -> None:
-        self.model, self.tokenizer, self.pairs, self.with_bleu = model, tokenizer, pairs, with_bleu
-        self.max_length = max_length
-        self.batches = pair_batches(tokenizer, pairs, cast(Decodable, model).start_id, budget)
+    def __init__(self, translator: Translator, pairs: Pairs, *, budget: int, with_bleu: bool) -> None:
+        self.translator = replace(translator, config=SearchConfig(beam=1))
+        self.pairs, self.with_bleu = pairs, with_bleu
+        self.batches = pair_batches(translator.tokenizer, pairs, translator.model.start_id, budget)
         self.places = sample_places(pairs)
 
-    def validate(self) -> Validation:
-        loss = mean_loss(self.model, self.batches)
+    def validate(self, between: Between = ignore) -> Validation:
+        """`between` is called between batches."""
+        loss = mean_loss(cast(nn.Module, self.translator.model), self.batches, between)
         if not math.isfinite(loss):  # there is no search without probabilities
             return Validation(loss, None)
-        model = cast(Decodable, self.model)
-        translator = Translator(
-            model=model, tokenizer=self.tokenizer, config=SearchConfig(beam=1), max_target=self.max_length
-        )
         if not self.with_bleu:
-            few = translate_pairs(translator, self.pairs.at(self.places), beam=1)
+            few = translate_pairs(self.translator, self.pairs.at(self.places), beam=1, between=between)
             return Validation(loss, None, self._samples(few))
-        texts = translate_pairs(translator, self.pairs, beam=1)
-        bleu = score_texts(texts, self.pairs, self.tokenizer.joiner).bleu
+        texts = translate_pairs(self.translator, self.pairs, beam=1, between=between)
+        bleu = score_texts(texts, self.pairs, self.translator.tokenizer.joiner).bleu
         return Validation(loss, bleu, self._samples([texts[place] for place in self.places]))
 
     def _samples(self, translations: Sequence[str]) -> tuple[Sample, ...]:
-        joiner, few = self.tokenizer.joiner, self.pairs.at(self.places)
+        joiner, few = self.translator.tokenizer.joiner, self.pairs.at(self.places)
         return tuple(
             Sample(join_pieces(source, joiner), join_pieces(target, joiner), translation)
             for source, target, translation in zip(few.sources, few.targets, translations, strict=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,16 @@ from torch import Tensor
 from regard.checkpoint import average_weights, load_checkpoint
 from regard.data.batch import Batch, collate
 from regard.data.store import META, Store, StoreWriter
+from regard.decode.translate import Translator
 from regard.errors import CheckpointError, RunError
 from regard.evaluate.pairs import Pairs
-from regard.metrics_log import read_metrics
+from regard.metrics_log import MetricsLog, read_metrics
 from regard.models import Transformer, TransformerConfig
 from regard.nn.dropout import Dropout, dropout, keep_mask
 from regard.run import RunDirectory
 from regard.text.codecs import ByteCodec
 from regard.text.tokenizer import END, START, Tokenizer
+from regard.train import validate
 from regard.train.config import TrainConfig
 from regard.train.feed import Feed
 from regard.train.loop import Loop
@@ -38,6 +42,7 @@ from regard.train.optimizer import (
 )
 from regard.train.report import Reporter
 from regard.train.schedule import SCHEDULES, constant_rate, cosine_rate, inverse_sqrt_rate, paper_rate
+from regard.train.signals import Interrupted, StopRequest
 from regard.train.step import accumulate_gradient, seed_step, train_step
 from regard.train.validate import Validator
 
@@ -263,25 +268,89 @@ def test_a_gradient_that_is_not_finite_moves_nothing(value: float, clip: float):
 def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
     """Two pairs, one batch an epoch, in a run of its own."""
     codec = ByteCodec()
-    (folder / "store").mkdir()
+    (folder / "store").mkdir(parents=True, exist_ok=True)
     writer = StoreWriter(folder / "store", "uint16", with_words=False)
     writer.append(0, {"source": [[5, 6, END], [7, END]], "target": [[8, 9, 10], [11]]})
     writer.close()
     (folder / "store" / META).write_text(json.dumps({"dtype": "uint16", "shards": 1}))
     tokenizer = Tokenizer(codec, codec)
-    config = TrainConfig(max_steps=7, checkpoint_every=2, validate_every=1000, validate_bleu=False, **settings)
+    base: dict[str, Any] = {"max_steps": 7, "checkpoint_every": 2, "validate_every": 1000, "validate_bleu": False}
+    config = TrainConfig(**(base | settings))
+    run = RunDirectory.create(folder / "run", resume=True)
+    run.write_config({})
     feed = Feed(Store.open(folder / "store"), tokenizer, corpus_weights=[1.0], start_id=START, budget=4096, seed=1)
     return Loop(
         model=model,
         feed=feed,
-        validator=Validator(model, tokenizer, Pairs(["\x01"], ["\x02"]), budget=4096, with_bleu=False),
-        run=RunDirectory.create(folder / "run", resume=False),
+        validator=Validator(
+            Translator(model=model, tokenizer=tokenizer), Pairs(["\x01"], ["\x02"]), budget=4096, with_bleu=False
+        ),
+        run=run,
         config=config,
         width=22,
         seed=1,
         precision="fp32",
         reporter=Reporter(Console(quiet=True), 7),
     )
+
+
+@pytest.mark.parametrize(
+    ("every", "average_of"), [(3, "last"), (4, "best")], ids=["between checkpoints", "at a checkpoint"]
+)
+def test_a_stop_does_not_wait_for_a_validation_which_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int, average_of: str
+):
+    """And the run ends in the same bits and the same log, though it is killed once more before a next checkpoint."""
+    settings: dict[str, Any] = {"validate_every": every, "average": 3, "average_of": average_of, "patience": 9}
+    start = tiny().state_dict()
+
+    def loop_of(name: str) -> Loop:
+        model = tiny()
+        model.load_state_dict(start)
+        loop = loop_in(tmp_path / name, model, **settings)
+        loop.restore()
+        return loop
+
+    whole = loop_of("whole")
+    whole.run_to_end()
+    loop = loop_of("stopped")
+    mean_loss = validate.mean_loss
+
+    def stopped(*arguments: Any) -> float:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return mean_loss(*arguments)
+
+    monkeypatch.setattr(validate, "mean_loss", stopped)
+    with pytest.raises(Interrupted, match=f"saved at step {every},"):
+        loop.run_to_end()
+    monkeypatch.undo()
+    assert [record["step"] for record in read_metrics(loop.run.metrics)] == list(range(1, every))
+    killed = loop_of("stopped")
+    monkeypatch.setattr(killed, "_save_if_due", lambda _: next(iter(())))  # StopIteration, with the step in the log
+    with pytest.raises(StopIteration):
+        killed.run_to_end()
+    assert read_metrics(killed.run.metrics)[-1]["step"] == every
+    again = loop_of("stopped")
+    again.run_to_end()
+    timeless = [[record | {"seconds": 0} for record in read_metrics(one.run.metrics)] for one in (again, whole)]
+    assert timeless[0] == timeless[1]
+    assert again.progress == whole.progress
+    assert equal(again.final_weights(), whole.final_weights())
+
+
+def test_a_limit_that_ends_a_run_on_resumption_keeps_what_a_signal_saved(tmp_path: Path):
+    """Its last steps are in the average, not only in its step number."""
+    loop = loop_in(tmp_path, tiny(), average=1)
+    loop.restore()
+    with MetricsLog(loop.run.metrics) as log:
+        for _ in range(3):
+            loop._finish_step(loop._one_step(), log, StopRequest())  # pyright: ignore
+        loop._save(log)  # pyright: ignore
+    limited = loop_in(tmp_path, tiny(), average=1, max_minutes=1e-9)
+    limited.restore()
+    assert limited.run_to_end().ended == "train.max_minutes=1e-09"
+    assert limited.progress.saved == (2, 3)
+    assert equal(limited.final_weights(), weights_of(loop.model))
 
 
 def test_the_best_of_no_validated_checkpoint_is_said_to_be_the_last(tmp_path: Path):
