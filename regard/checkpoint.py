@@ -1,7 +1,7 @@
 """A checkpoint is a directory of data: safetensors for numbers, JSON for the rest, no pickle.
 
     weights.safetensors     the model's tensors, each under one name
-    optimizer.safetensors   what training needs besides: moments, EMA, generator states as uint8; may be absent
+    optimizer.safetensors   what training needs besides: moments, moving average; may be absent
     state.json              step, epoch, batch …
     manifest.json           format, step, size and SHA-256 of each file; written last
 

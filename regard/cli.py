@@ -59,6 +59,8 @@ def train(
     target: Annotated[Path | None, typer.Option(help="Target sentences, line by line.")] = None,
     valid_source: Annotated[Path | None, typer.Option(help="For validation; else a slice is held out.")] = None,
     valid_target: Annotated[Path | None, typer.Option()] = None,
+    source_language: Annotated[str, typer.Option(help="A code such as en, for files of several languages.")] = "",
+    target_language: Annotated[str, typer.Option(help="The same for the other side.")] = "",
     settings: Settings = None,
     start_from: Annotated[Path | None, typer.Option("--from", help="Start from this run's weights.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in --out was left.")] = False,
@@ -80,23 +82,36 @@ def train(
     from regard.config import merged, parse_settings, read_recipe
     from regard.train.session import Order, start
 
-    if recipe is not None and (recipe / "config.json").is_file():
+    is_run = recipe is not None and (recipe / "config.json").is_file()
+    if recipe is not None and is_run:
         table, base, start_from = recorded(recipe, data, start_from)
     elif recipe is not None:
         table, base = read_recipe(find_recipe(recipe)), data or Path(os.environ.get("REGARD_DATA") or "data")
     else:
         table, base = files_table(source, target, valid_source, valid_target), Path()
-    table = merged(table, parse_settings(settings or []))
+    languages = {"source_language": source_language, "target_language": target_language}
+    table = merged(table, {"data": {key: code for key, code in languages.items() if code}})
+    changes = parse_settings(settings or [])
+    if is_run and not resume and changes.get("preset", table.get("preset")) != table.get("preset"):
+        raise ConfigError(
+            f"preset={changes['preset']} would change nothing: {recipe} has a value for every setting. Set those "
+            f"that are to differ, such as model.width, or train from a recipe."
+        )
+    table = merged(table, changes)
     start(Order(table, out, base, resume, start_from), console(quiet))
 
 
 def files_table(*files: Path | None) -> dict[str, Any]:
     """A recipe for files given by name; absolute, so that the run can be taken up from anywhere."""
+    from regard.text.formats import format_of
+
     source, target, valid_source, valid_target = (str(file.absolute()) if file else "" for file in files)
     if target == "" and valid_target:
         raise ConfigError("--valid-target is given but --target is not; give both sides, or a TSV for each")
     if valid_target and not valid_source:
         raise ConfigError("--valid-target needs --valid-source")
+    if target and valid_source and not valid_target and format_of(Path(valid_source)) == "text":
+        raise ConfigError(f"--valid-target is missing: the target sentences that belong to {valid_source}")
     table: dict[str, Any] = {"data": {"train": [{"source": source, "target": target}]}}
     if valid_source:
         table["data"]["valid"] = [{"source": valid_source, "target": valid_target}]

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from torch import nn
 
-from regard.checkpoint import load_weights, signatures_of
+from regard.checkpoint import committed_steps, load_weights, signatures_of
 from regard.config import Config, build_config
 from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
@@ -44,11 +44,20 @@ def load_model(run: RunDirectory, config: Config, tokenizer: Tokenizer, checkpoi
         refuse_beyond_memory(
             8 * parameter_count(config.model, *sizes), "load this model", "is it yours? A config may claim any size"
         )
-    folder = run.weights_folder() if checkpoint is None else run.checkpoints / str(checkpoint)
+    folder = run.weights_folder() if checkpoint is None else checkpoint_folder(run, checkpoint)
     model = build_model(config.model, *sizes)
     expected = signatures_of(parameters_of(model))
     load_parameters(model, load_weights(folder, expected, moving_average=config.train.ema > 0))
     return model.eval()
+
+
+def checkpoint_folder(run: RunDirectory, step: int) -> Path:
+    """That of one checkpoint; CheckpointError, naming those that are there, for one that is not."""
+    folder = run.checkpoints / str(step)
+    if not folder.exists():
+        steps = ", ".join(map(str, committed_steps(run.checkpoints))) or "none yet"
+        raise CheckpointError(f"{folder} is not there. The checkpoints of {run.path} are: {steps}.")
+    return folder
 
 
 def load(path: str | Path, *, checkpoint: int | None = None) -> Translator:

@@ -28,6 +28,14 @@ Texts = Callable[[], Iterable[str]]
 MIN_MERGE_COUNT = 2
 
 
+LEAST = {
+    "bpe": (len(BYTE_SYMBOLS), "a byte each"),
+    "character": (256, "a byte each"),
+    "wordpiece": (4, "to spell anything"),
+    "word": (1, "for a word"),
+}
+"""Entries that a kind cannot do without, and what they are for."""
+
 MOST_FORMS = 150_000
 """Word forms that a subword vocabulary is learnt from."""
 MOST_REPEATS = 1000
@@ -45,7 +53,7 @@ def fit_bpe(texts: Texts, size: int, tags: Sequence[str], joiner: str = "") -> B
     """Merges learnt from the texts, until the codec has `size` ids or no pair of pieces is left that occurs twice."""
     from tokenizers import Tokenizer, models, trainers
 
-    entries = _entries_left(size, tags, needed=len(BYTE_SYMBOLS), why="a byte each")
+    entries = entries_left("bpe", size, tags)
     rust = Tokenizer(models.BPE())
     rust.pre_tokenizer = word_splitter()
     trainer = trainers.BpeTrainer(
@@ -63,7 +71,7 @@ def fit_wordpiece(texts: Texts, size: int, tags: Sequence[str]) -> WordPieceCode
     """Pieces learnt from the texts; at most half of the entries are single characters."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    entries = _entries_left(size, tags, needed=4, why="to spell anything")
+    entries = entries_left("wordpiece", size, tags)
     splitter = pre_tokenizers.BertPreTokenizer()
     characters = _most_frequent(_characters(texts, keep_spaces=False), entries // 4)
     # Left to itself the Rust trainer numbers the ##characters in the order of a hash map, which differs from process
@@ -111,21 +119,22 @@ def _portions(count: int) -> Iterator[int]:
 
 def fit_character(texts: Texts, size: int, tags: Sequence[str]) -> CharacterCodec:
     """The most frequent characters; all of them if size is 0."""
-    limit = _entries_left(size, tags, needed=256, why="a byte each") - 256 if size else None
+    limit = entries_left("character", size, tags) - 256 if size else None
     return CharacterCodec(_most_frequent(_characters(texts, keep_spaces=True), limit), tags)
 
 
 def fit_word(texts: Texts, size: int, tags: Sequence[str], joiner: str) -> WordCodec:
     """The most frequent words; all of them if size is 0."""
-    limit = _entries_left(size, tags, needed=1, why="for a word") if size else None
+    limit = entries_left("word", size, tags) if size else None
     counts: Counter[str] = Counter()
     for text in texts():
         counts.update(split_words(text))
     return WordCodec(_most_frequent(counts, limit), joiner, tags)
 
 
-def _entries_left(size: int, tags: Sequence[str], *, needed: int, why: str) -> int:
-    """Entries of a vocabulary with `size` ids, or ConfigError if they are fewer than needed."""
+def entries_left(kind: str, size: int, tags: Sequence[str]) -> int:
+    """Entries of a vocabulary with `size` ids, or ConfigError if they are fewer than this kind needs."""
+    needed, why = LEAST[kind]
     entries = size - first_entry(tags)
     if entries < needed:
         raise ConfigError(

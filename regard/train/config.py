@@ -59,7 +59,7 @@ class TrainConfig:
     checkpoint_every: int = 500
     """Steps between two checkpoints."""
     keep: int = 5
-    """Checkpoints kept besides those that are still to be averaged."""
+    """Of the last checkpoints, so many stay at least; those that are still to be averaged stay in any case."""
     average: int = 5
     """How many checkpoints are averaged at the end; 1 = none."""
     average_of: str = "last"

@@ -35,6 +35,7 @@ from regard.report import LiveReport
 from regard.run import CONFIG, RunDirectory
 from regard.text.corpus import read_pairs
 from regard.text.tokenizer import Tokenizer
+from regard.train.checks import refuse_contradictions, refuse_misfits
 from regard.train.feed import Feed
 from regard.train.loop import Loop, Progress
 from regard.train.memory import memory_needed, operations_per_token
@@ -60,18 +61,29 @@ class Order:
     start_from: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What it comes to, once the corpus is known."""
+
+    config: Config
+    meta: dict[str, Any]
+    """Of the store."""
+    precision: str
+
+
 def start(order: Order, console: Console) -> dict[str, Any]:
     """Trains to the end and gives the results, which are also in `results.json`."""
     hardware.keep_memory()
     asked = build_config(with_other_run(order))
     if not asked.data.train:
         raise ConfigError("there is nothing to train on; give --source and --target, or a recipe with data.train")
+    if order.start_from is None and not (order.out / CONFIG).is_file():
+        refuse_contradictions(asked)  # what goes on, or starts from another run, has passed
     check_files(asked, order.base)
     run = RunDirectory.create(order.out, resume=order.resume)
     with run.lock():
         run.clear_temporaries()
-        config, meta = resolve(order, asked, run, console)
-        return Session(order, config, meta, run, console).execute()
+        return Session(order, resolve(order, asked, run, console), run, console).execute()
 
 
 def with_other_run(order: Order) -> Mapping[str, Any]:
@@ -98,19 +110,21 @@ def check_files(config: Config, base: Path) -> None:
     """That every file named is there, before hours are spent."""
     for corpus in (*config.data.train, *config.data.valid, *config.data.test):
         for name in (corpus.source, corpus.target):
-            if name and not (base / name).is_file():
-                hint = f"a recipe's files lie below --data (now {base}; default $REGARD_DATA, else ./data)"
-                raise CorpusError(
-                    f"{base / name} is not there; {'check the path' if Path(name).is_absolute() else hint}"
-                )
+            if not name or (base / name).is_file():
+                continue
+            if (base / name).exists():
+                raise CorpusError(f"{base / name} is not a regular file; a corpus is read more than once, so save it")
+            hint = f"a recipe's files lie below --data (now {base}; default $REGARD_DATA, else ./data)"
+            raise CorpusError(f"{base / name} is not there; {'check the path' if Path(name).is_absolute() else hint}")
 
 
-def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) -> tuple[Config, dict[str, Any]]:
+def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) -> Plan:
     """The tokenised corpus, and the config with everything fitted to it, saved or compared with what was saved.
 
     What is refused is refused before anything in the run is touched.
     """
     saved: dict[str, Any] | None = None
+    began: Config | None = None
     if run.config.is_file():
         _, began, saved = read_run(run.path)  # a setting that is newer than the run has its default there
         refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
@@ -122,11 +136,8 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     task = Task(asked.data, asked.tokenizer, order.base, given, saved and saved["data"]["hashes"])
     meta = prepare(task, run.store, Spoken(console))
     config = settled(order, asked, saved["config"] if saved is not None else choices(asked, meta, console))
-    hardware.refuse_beyond_memory(
-        memory_needed(config.model, config.train, *meta["sizes"]),
-        "train this",
-        "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset",
-    )
+    refuse_misfits(config, meta)
+    precision = precision_for(config, saved)
     hardware.set_threads(config.train.threads)
     document: dict[str, Any] = {
         "regard": __version__,
@@ -136,17 +147,32 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
             "start_from": path_of(order.start_from),
             **{key: meta[key] for key in ("hashes", "pairs", "tokens", "sizes", "filters")},
         },
-        "platform": hardware.describe(),
+        "platform": hardware.describe() | {"precision": precision},
     }
     if saved is not None:
         note_platform(saved["platform"], document["platform"], console)
+        if began != config:  # in what may change; the next resumption goes on with it
+            run.write_config({**saved, "config": plain(config)})
     else:
         write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
         if order.start_from is not None:
             other_run, other_config, _ = read_run(order.start_from)
             run.write_start(other_run.weights_folder(), moving_average=other_config.train.ema > 0)
         run.write_config(document)
-    return config, meta
+    return Plan(config, meta, precision)
+
+
+def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:
+    """fp32 or bf16; a run goes on with what it began with, or not at all."""
+    began = saved["platform"].get("precision") if saved is not None else None
+    if began is None:
+        return hardware.choose_precision(config.train.precision)
+    if began == "bf16" and not hardware.bf16_works():
+        raise RunError(
+            "The run began with bf16, which does not work on this processor. Resume it where it does, or train anew "
+            "with train.precision=fp32 in another --out."
+        )
+    return began
 
 
 def choices(asked: Config, meta: dict[str, Any], console: Console) -> dict[str, Any]:
@@ -180,9 +206,9 @@ def path_of(folder: Path | None) -> str | None:
 def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Console) -> None:
     """Says where the same bits can no longer be promised."""
     for key, value in new.items():
-        if old.get(key) != value:
+        if key in old and old[key] != value:
             console.print(
-                f"note: this run began with {key} {old.get(key)} and goes on with {value}; "
+                f"note: this run began with {key} {old[key]} and goes on with {value}; "
                 f"the result may differ in its last bits",
                 highlight=False,
                 soft_wrap=True,
@@ -192,8 +218,9 @@ def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Conso
 class Session:
     """The run itself, once everything is decided."""
 
-    def __init__(self, order: Order, config: Config, meta: dict[str, Any], run: RunDirectory, console: Console) -> None:
-        self.order, self.config, self.meta, self.run, self.console = order, config, meta, run, console
+    def __init__(self, order: Order, plan: Plan, run: RunDirectory, console: Console) -> None:
+        self.order, self.run, self.console = order, run, console
+        self.config, self.meta, self.precision = plan.config, plan.meta, plan.precision
         self.tokenizer = Tokenizer.load(run.tokenizer)
         if self.tokenizer.to_json() != Tokenizer.load(run.store / "tokenizer.json").to_json():
             raise RunError(
@@ -203,10 +230,9 @@ class Session:
             )
 
     def execute(self) -> dict[str, Any]:
-        self._check_lengths()
         test = self._read_test()  # now: a fault in it is better known before the night than after it
         sizes = (self.tokenizer.source.size, self.tokenizer.target.size)
-        needed = memory_needed(self.config.model, self.config.train, *sizes)
+        needed = memory_needed(self.config.model, self.config.train, *sizes, longest=self.meta["longest"])
         self._say_plan(needed, parameter_count(self.config.model, *sizes))
         model = self._new_model(*sizes)
         tensorboard = self.run.tensorboard if self.config.train.tensorboard else None
@@ -227,16 +253,6 @@ class Session:
         results = self._results(model, progress, loop.seconds, test)
         page.draw()
         return results
-
-    def _check_lengths(self) -> None:
-        """Learned positions have an end; what does not fit is said before the first step."""
-        limit = getattr(self.config.model, "max_positions", 0) if self.config.model.positions == "learned" else 0
-        longest = self.meta["longest"]
-        if limit and longest > limit:
-            raise ConfigError(
-                f"the longest sentence has {longest} tokens, but model.max_positions={limit} (they are learned); "
-                f"raise it, or set data.filters.max_length={limit - 1}"
-            )
 
     def _say_plan(self, needed: int, parameters: int) -> None:
         say = self.console.print
@@ -261,7 +277,7 @@ class Session:
         say(
             f"{parameters:,} parameters; up to {train.max_steps:,} steps of about {step_tokens:,} tokens "
             f"({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if not ended earlier; "
-            f"about {needed / 2**30:.1f} GiB of memory",
+            f"about {needed / 2**30:.1f} GiB of memory; {self.precision}",
             highlight=False,
             soft_wrap=True,
         )
@@ -287,12 +303,10 @@ class Session:
             max_length=max_length,
         )
         validator = Validator(
-            model,
-            self.tokenizer,
+            translator_for(model, self.tokenizer, config),
             Pairs(*store.valid_texts()),
             budget=config.train.batch_tokens,
             with_bleu=config.train.validate_bleu,
-            max_length=max_length,
         )
         return Loop(
             model=model,
@@ -302,7 +316,7 @@ class Session:
             config=config.train,
             width=config.model.width,
             seed=config.seed,
-            precision=hardware.choose_precision(config.train.precision),
+            precision=self.precision,
             reporter=reporter,
         )
 

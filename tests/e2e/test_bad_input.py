@@ -103,6 +103,8 @@ def test_usage(
         ("train.label_smoothing=1", ["train.label_smoothing=1", "below 1"]),
         ("train.consistency=-1", ["train.consistency=-1", "0 means off"]),
         ("decode.beam=0", ["decode.beam=0", "1 is greedy"]),
+        ("tokenizer.joint=false", ["model.share='all' needs one vocabulary", "tokenizer.joint=true"]),
+        ("tokenizer.size=4", ["tokenizer.size=4 is too small", "set at least 5"]),
         ("data.filters.max_length=-3", ["data.filters.max_length=-3", "0 switches the filter off"]),
         ("train.max_steps", ["--set 'train.max_steps'", "key=value", "--set train.max_steps=1000"]),
         ("=3", ["--set '=3'", "key=value"]),
@@ -183,6 +185,59 @@ def test_a_corpus(call: Call, tmp_path: Path, source: bytes, settings: list[str]
     corpus.source.write_bytes(source_lines({}))
     if source == b"only\n":  # once is enough
         call(*order).done()
+
+
+@pytest.mark.parametrize(
+    ("setting", "parts", "remedy"),
+    [
+        ("train.batch_tokens=4", ["train.batch_tokens=4", "longest sentence"], "train.batch_tokens=64"),
+        (
+            "model.max_positions=4",
+            ["longest sentence has", "model.max_positions=4", "raise it"],
+            "model.max_positions=64",
+        ),
+    ],
+)
+def test_a_setting_that_the_corpus_does_not_fit(
+    call: Call, tmp_path: Path, setting: str, parts: list[str], remedy: str
+) -> None:
+    """And with the remedy the same --out trains: nothing was begun."""
+    corpus = write_corpus(tmp_path, PAIRS)
+    order = ["train", *corpus.options, "--out", tmp_path / "run", *chosen(TINY), "--set", "model.positions=learned"]
+    call(*order, "--set", setting).refusal(*parts)
+    assert not (tmp_path / "run" / "config.json").exists()
+    call(*order, "--set", remedy).done()
+
+
+def test_validation_longer_than_the_learned_positions(call: Call, tmp_path: Path) -> None:
+    """Said before the first step; the model's table has no row for it."""
+    corpus = write_corpus(tmp_path, PAIRS)
+    valid = write_corpus(tmp_path, [("bado " * 70, "DOBA")], "valid")
+    order = ["train", *corpus.options, "--out", tmp_path / "run", *chosen(TINY)]
+    order += ["--set", "model.positions=learned", "--set", "model.max_positions=64"]
+    given = ["--valid-source", valid.source, "--valid-target", valid.target]
+    call(*order, *given).refusal(f"the longest sentence of {valid.source} has 71 tokens", "model.max_positions=64")
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_directory_or_a_pipe_is_no_corpus(call: Call, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe"):
+        order = ["train", "--source", place, "--target", corpus.target, "--out", tmp_path / "run", *chosen(TINY)]
+        call(*order).refusal(f"{place} is not a regular file", "save it")
+
+
+def test_half_of_a_validation_corpus(call: Call, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    order = ["train", *corpus.options, "--out", tmp_path / "run", "--valid-source", corpus.source]
+    call(*order).refusal("--valid-target is missing", str(corpus.source))
+
+
+def test_a_repeated_run_has_no_other_preset(call: Call, tiny_run: Path, tmp_path: Path) -> None:
+    order = ["train", tiny_run, "--out", tmp_path / "run", "--set", "preset=small"]
+    call(*order).refusal("preset=small would change nothing", str(tiny_run), "model.width")
+    assert os.listdir(tmp_path) == []
 
 
 def test_both_sides_empty(call: Call, tmp_path: Path) -> None:
@@ -361,7 +416,7 @@ def test_a_config_that_claims_a_giant(call: Call, run: Path) -> None:
 
 
 def test_a_checkpoint_that_is_not_there(call: Call, tiny_run: Path) -> None:
-    call("translate", tiny_run, "--checkpoint", "3").refusal(str(tiny_run / "checkpoints" / "3"), "not a finished")
+    call("translate", tiny_run, "--checkpoint", "3").refusal(str(tiny_run / "checkpoints" / "3"), "not there", "2, 4")
 
 
 def test_a_request_with_absurd_limits(call: Call, tiny_run: Path) -> None:

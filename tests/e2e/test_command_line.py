@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import regard
+from regard import hardware
 from regard.checkpoint import load_weights
 from tests.e2e.toolbox import (
     SMALL,
@@ -384,3 +385,34 @@ def test_tensorboard_gets_its_events(tiny_run: Path, small_corpus: Corpus, call:
     assert events[0].stat().st_size > 500
     assert not (tiny_run / "tensorboard").exists()
     assert weights(tiny_run) == weights(tmp_path / "run")
+
+
+def test_a_limit_that_was_lifted_stays_lifted(call: Call, small_corpus: Corpus, tmp_path: Path) -> None:
+    """What may change on resumption is written down: a later --resume alone goes on with it."""
+    run = tmp_path / "run"
+    call("train", *small_corpus.options, "--out", run, *chosen(TINY), "--set", "train.max_minutes=1e-6").done()
+    assert len(metrics(run)) == 1
+    call("train", "--out", run, "--resume", "--set", "train.max_minutes=0").done()
+    assert len(metrics(run)) == 4
+    assert json.loads((run / "config.json").read_text())["config"]["train"]["max_minutes"] == 0
+    assert "ended at step 4: train.max_steps=4" in call("train", "--out", run, "--resume").done().err
+
+
+def test_a_run_keeps_its_precision(call: Call, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is resumed does not decide what "auto" was."""
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    document = json.loads((run / "config.json").read_text())
+    assert document["platform"]["precision"] == "fp32"
+    document["platform"]["precision"] = "bf16"
+    (run / "config.json").write_text(json.dumps(document))
+    monkeypatch.setattr(hardware, "bf16_works", lambda: False)
+    call("train", "--out", run, "--resume").refusal("began with bf16", "does not work", "train.precision=fp32")
+
+
+def test_languages_of_a_file_that_has_several(call: Call, tmp_path: Path) -> None:
+    rows = [{"translation": {"xx": s, "yy": t, "zz": "no"}} for s, t in sentence_pairs(3, 40)]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    order = ["train", "--source", tmp_path / "all.jsonl", "--out", tmp_path / "run", *chosen(TINY)]
+    call(*order).refusal("all.jsonl", "language")
+    call(*order, "--source-language", "xx", "--target-language", "yy").done()
+    assert "no" not in (tmp_path / "run" / "tokenizer.json").read_text().split('"')

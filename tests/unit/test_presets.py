@@ -140,6 +140,17 @@ def test_the_estimate_holds_at_least_weights_gradients_and_moments():
     assert memory_needed(TransformerConfig(width=1024), train, 37_000, 37_000) > plain
 
 
+def test_the_estimate_holds_attention_weights_where_they_are_dropped_out():
+    """For each attention several matrices of tokens × longest sentence, for each head."""
+    model, train = TransformerConfig(), TrainConfig(batch_tokens=4096)
+    plain = memory_needed(model, train, 37_000, 37_000, longest=256)
+    dropped = memory_needed(replace(model, attention_dropout=0.1), train, 37_000, 37_000, longest=256)
+    assert dropped - plain >= 4 * 18 * 8 * 4096 * 256 * 3
+    shorter = memory_needed(replace(model, attention_dropout=0.1), train, 37_000, 37_000, longest=64)
+    assert plain < shorter < dropped
+    assert memory_needed(model, train, 37_000, 37_000, longest=64) == plain
+
+
 def test_the_estimate_holds_the_copies_that_saving_makes():
     model, little = TransformerConfig(), TrainConfig(batch_tokens=16)
     bytes_each = 4 * parameter_count(model, 37_000, 37_000)
