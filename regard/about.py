@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from regard.checkpoint import committed_steps
+from regard.files import read_json_object
 from regard.loading import read_run
 from regard.metrics_log import read_metrics
 from regard.models.parameters import parameter_count
 from regard.progress import duration
 from regard.text.tokenizer import Tokenizer
+
+REMEDY = "Remove it; `regard train --out RUN --resume` writes it again."
 
 
 def describe_run(path: Path) -> dict[str, Any]:
@@ -27,7 +29,7 @@ def describe_run(path: Path) -> dict[str, Any]:
         "checkpoints": committed_steps(run.checkpoints),
         "ended": run.final.is_dir(),
         "last_validation": validations[-1] if validations else None,
-        "results": json.loads(run.results.read_text()) if run.results.is_file() else None,
+        "results": read_json_object(run.results, REMEDY) if run.results.is_file() else None,
     }
 
 

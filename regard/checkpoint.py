@@ -222,6 +222,11 @@ def is_committed(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
+def committed_step(folder: Path) -> int:
+    """The step of a committed checkpoint."""
+    return _read_manifest(folder).step
+
+
 def committed_steps(checkpoints: Path) -> list[int]:
     """The steps that can be loaded from `checkpoints`, ascending; none if there is no such directory."""
     if not checkpoints.is_dir():

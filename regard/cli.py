@@ -77,7 +77,8 @@ def train(
         raise ConfigError("--source is missing: the source sentences that belong to the other files")
     if recipe is None and source is None:
         if not (resume and (out / "config.json").is_file()):
-            raise ConfigError("there is nothing to train on; give a recipe, or --source and --target")
+            absent = f"{out} is not a run that could go on, and " if resume else ""
+            raise ConfigError(f"{absent}there is nothing to train on; give a recipe, or --source and --target")
         recipe = out  # a run holds all that it takes to go on
     from regard.config import merged, parse_settings, read_recipe
     from regard.train.session import Order, start
@@ -207,7 +208,7 @@ def demo(
 @app.command()
 def describe(
     what: Annotated[str, typer.Argument(help="A run's directory, or the name of a preset.", metavar="RUN|PRESET")],
-    vocabulary: Annotated[int, typer.Option(help="Entries of a preset's shared vocabulary.")] = 37_000,
+    vocabulary: Annotated[int, typer.Option(help="Entries of a preset's shared vocabulary.", min=1)] = 37_000,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Every parameter with its shape and count, and what the model costs."""

@@ -41,10 +41,12 @@ def check(
 
     Line-aligned files (SOURCE TARGET), or one TSV, JSONL, CSV, TMX, PO or XLIFF file, each plain or gzip'd.
     """
+    from regard.files import refuse_replacing
     from regard.text.corpus import CorpusFiles
     from regard.text.doctor import check as examine
     from regard.text.doctor import write_html
 
+    refuse_replacing((html, fix), (source, target, *(against or ())))
     files = CorpusFiles(source, target, source_language, target_language, from_format)
     valid = None if against is None else CorpusFiles(against[0], None if against[0] == against[1] else against[1])
     diagnosis = examine(files, valid)

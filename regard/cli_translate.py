@@ -13,6 +13,7 @@ import typer
 
 from regard.cli_options import Checkpoint, Quiet, Run, Tag, console
 from regard.errors import ConfigError
+from regard.files import refuse_replacing
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from regard.decode.options import Options
     from regard.decode.translate import Translation, Translator
+
+TABLES = ("tsv", "csv", "jsonl")
 
 Write = Callable[[bytes], object]
 Others = Annotated[
@@ -92,8 +95,13 @@ def translate(
         raise ConfigError("--alignment is shown in --json, or by --pharaoh FILE; add one of them")
     if tree and not as_json:
         raise ConfigError("--tree is shown in --json; add it")
+    refuse_replacing((output_file, pharaoh), (input_file,))
     from regard.decode.options import job_for
     from regard.text.documents import DocumentOptions, kind_of
+
+    kind = kind or kind_of(input_file)
+    if kind not in TABLES and (field or into or header):
+        raise ConfigError(f"--field, --into and --header belong to {', '.join(TABLES)}; --kind is {kind}")
 
     speaker = console(quiet)
     given: dict[str, Any] = {
@@ -115,7 +123,7 @@ def translate(
     document = DocumentOptions(name=name, field=field, into=into, header=header, language=language)
     job_for(translator.config, options)  # options that make no sense are refused before anything is read
     with ExitStack() as stack:
-        stream = stack.enter_context(input_file.open("rb")) if input_file else sys.stdin.buffer
+        stream = stack.enter_context(opened(input_file)) if input_file else standard_input()
         write = stack.enter_context(output(output_file))
         if beside:
             pairs = stack.enter_context(output(pharaoh)) if pharaoh else None
@@ -124,10 +132,22 @@ def translate(
                 if pairs is not None:
                     pairs((translation.alignment.pharaoh() if translation.alignment else "").encode() + b"\n")
         else:
-            for data in translated_document(
-                translator, stream, kind or kind_of(input_file), document, options, speaker
-            ):
+            for data in translated_document(translator, stream, kind, document, options, speaker):
                 write(data)
+
+
+def opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}); check the path of --input") from None
+
+
+def standard_input() -> BinaryIO:
+    """A daemon may have none."""
+    if sys.stdin is None:
+        raise ConfigError("standard input is closed; give the text by --input FILE")
+    return sys.stdin.buffer
 
 
 def translated_lines(
@@ -203,6 +223,9 @@ def load_all(run: Path, others: Sequence[Path], checkpoint: int | None) -> Trans
 def output(path: Path | None) -> AbstractContextManager[Write]:
     """A context whose value writes bytes: to standard output at once, or to a file that appears when all is written."""
     from regard.text.formats.writing import writing_files
+
+    if path is None and sys.stdout is None:
+        raise ConfigError("standard output is closed; give --output FILE")
 
     @contextmanager
     def to_stdout() -> Generator[Write]:

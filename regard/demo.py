@@ -21,6 +21,7 @@ from regard.report import refresh_report
 from regard.run import PHRASEBOOK, RunDirectory
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, Phrasebook, make_phrasebook, write_phrasebook
 from regard.train.session import Order, start
+from regard.train.signals import Interrupted
 
 SETTINGS: dict[str, Any] = {
     "preset": "none",
@@ -85,7 +86,10 @@ def train_demo(out: Path, seed: int, console: Console) -> tuple[Phrasebook, Tran
     book = write_phrasebook(run.path / PHRASEBOOK, seed, practised=True)
     console.print(f"{len(book.train):,} sentence pairs made by a grammar; training on them", highlight=False)
     order = Order({**SETTINGS, "seed": seed}, out, run.path / PHRASEBOOK, resume=True)
-    trained = start(order, console)
+    try:
+        trained = start(order, console)
+    except Interrupted as interruption:
+        raise Interrupted(str(interruption).replace("--resume goes", "the same command goes")) from None
     translator = load(out)
     results = trained | {
         "seed": seed,

@@ -11,12 +11,12 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from regard.errors import CheckpointError, RunError
+from regard.errors import CheckpointError, ConfigError, RunError
 
 MAX_JSON_BYTES = 16 * 2**20
 """A larger JSON file is not one of ours; parsed, it could take many times its size in memory."""
@@ -42,7 +42,7 @@ def writing(path: Path) -> Generator[None, None, None]:
                 "Free some space; what was saved before is intact, --resume takes it up."
             ) from error
         raise RunError(
-            f"{path} cannot be written ({error.strerror or error}). Make it writable, or choose another --out."
+            f"{path} cannot be written ({error.strerror or error}). Make it writable, or choose another place."
         ) from error
 
 
@@ -64,6 +64,16 @@ def write_atomically(path: Path, data: bytes) -> None:
             discard(temporary)
             raise
         sync_directory(path.parent)
+
+
+def refuse_replacing(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
+    """ConfigError where what is to be written would take the place of what is read."""
+    read = [path for path in inputs if path is not None and path.exists()]
+    for output in outputs:
+        if output is None or not output.exists() or is_stream(output):
+            continue
+        if any(output.samefile(path) for path in read):
+            raise ConfigError(f"{output} is read here, and would be replaced; choose another name to write to")
 
 
 def is_stream(path: Path) -> bool:

@@ -204,6 +204,11 @@ class RunDirectory:
         """Where the weights to translate with lie: `final/`, or in a run that has not ended the last checkpoint."""
         from regard.checkpoint import is_committed
 
+        if self.final.is_dir() and not is_committed(self.final):
+            raise CheckpointError(
+                f"{self.final} is not whole: it has no manifest.json. Copy it again from where it came from, or remove "
+                f"it and `regard train --out {self.path} --resume` makes it anew."
+            )
         folder = self.final if is_committed(self.final) else self.last_checkpoint()
         if folder is None:
             raise CheckpointError(f"{self.path} has no weights yet. Train it with `regard train … --resume`.")

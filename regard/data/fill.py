@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.changes import refuse_changed
 from regard.data.prepare import Say, Task, task_from_json
 from regard.data.store import FORMAT, META, SIDES, StoreWriter
-from regard.errors import ConfigError, CorpusError, RegardError
+from regard.errors import ConfigError, CorpusError, RegardError, RunError
 from regard.files import write_atomically, writing
 from regard.text.corpus import file_sha256, read_pairs
 from regard.text.filters import FilterReport, drop_reason, first_occurrences, is_empty, pair_hash
@@ -47,6 +46,17 @@ def hash_files(task: Task, say: Say) -> dict[str, str]:
     return hashes
 
 
+def refuse_other_files(began: dict[str, str], found: dict[str, str]) -> None:
+    """RunError for files that are not what the run began with."""
+    changed = [name for name in sorted(began.keys() | found.keys()) if began.get(name) != found.get(name)]
+    if changed:
+        have = "has" if len(changed) == 1 else "have"
+        raise RunError(
+            f"{', '.join(changed)} {have} changed since the run began. Put back what it began with, or choose another "
+            f"--out."
+        )
+
+
 def store_key(task: Task, hashes: dict[str, str]) -> str:
     """Equal keys, equal stores. Weights are not in it: they shape the batches, not the tokens."""
     corpora = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.train]
@@ -60,7 +70,7 @@ def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
     """Makes the store, or finds it made."""
     hashes = hash_files(task, say)
     if task.hashes is not None:
-        refuse_changed({"data": task.hashes}, {"data": hashes})
+        refuse_other_files(task.hashes, hashes)
     key = store_key(task, hashes)
     meta_path = folder / META
     if meta_path.is_file():

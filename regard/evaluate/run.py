@@ -12,10 +12,11 @@ from torch import nn
 
 from regard.decode.translate import Translator
 from regard.errors import CorpusError
-from regard.evaluate.metrics import Scores, evaluate_texts
+from regard.evaluate.metrics import Scores, bleu_with, evaluate_texts
 from regard.evaluate.pairs import Pairs, mean_loss, pair_batches, usual_tokenizer
-from regard.files import write_atomically
+from regard.files import refuse_replacing
 from regard.text.corpus import read_lines
+from regard.text.formats.writing import writing_files
 from regard.text.tokenizer import join_pieces
 
 LOSS_TOKENS = 4096
@@ -49,7 +50,7 @@ def evaluate_run(
     output: Path | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RunScores:
-    """Everything is read and counted before anything is translated."""
+    """Everything is read, counted and opened before anything is translated."""
     sources = list(read_lines(source))
     answers = [list(read_lines(reference)) for reference in references]
     for reference, lines in zip(references, answers, strict=True):
@@ -57,13 +58,19 @@ def evaluate_run(
             raise CorpusError(
                 f"{reference} has {len(lines):,} lines and {source} {len(sources):,}; a reference has one line each"
             )
-    translations = translator.translate(sources, beam=beam, length_penalty=length_penalty, tag=tag, progress=progress)
-    texts = [translation.text for translation in translations]
-    if output is not None:
-        write_atomically(output, "".join(f"{text}\n" for text in texts).encode())
     joiner = translator.tokenizer.joiner
+    tokenize = tokenize or usual_tokenizer(joiner)
+    bleu_with(tokenize, lowercase)
+    refuse_replacing((output,), (source, *references))
+    with writing_files((output,) if output else ()) as files:
+        translations = translator.translate(
+            sources, beam=beam, length_penalty=length_penalty, tag=tag, progress=progress
+        )
+        texts = [translation.text for translation in translations]
+        for file in files:
+            file.write("".join(f"{text}\n" for text in texts).encode())
     joined = [[join_pieces(line, joiner) for line in lines] for lines in answers]
-    scores = evaluate_texts(texts, joined, tokenize=tokenize or usual_tokenizer(joiner), lowercase=lowercase)
+    scores = evaluate_texts(texts, joined, tokenize=tokenize, lowercase=lowercase)
     loss, perplexity = reference_loss(translator, Pairs(sources, answers[0], [tag or ""] * len(sources)))
     return RunScores(scores, loss, perplexity)
 

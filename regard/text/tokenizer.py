@@ -57,6 +57,7 @@ FORMAT = 1
 MAX_BYTES = 256 * 2**20
 KINDS = ("auto", "bpe", "character", "byte", "wordpiece", "word")
 USUAL_JOINER = "@@"
+MOST_IDS = 10_000_000
 SAMPLE_LINES = 10_000
 SPLIT_SHARE = 0.01
 
@@ -79,8 +80,8 @@ class TokenizerConfig:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"tokenizer.kind={self.kind} is not known; {_nearest(self.kind, KINDS)}")
-        if self.size < 0:
-            raise ConfigError(f"tokenizer.size={self.size} is negative; 0 fits it to the corpus")
+        if not 0 <= self.size <= MOST_IDS:
+            raise ConfigError(f"tokenizer.size={self.size} must lie between 0 (fitted to the corpus) and {MOST_IDS:,}")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"tokenizer.dropout={self.dropout} is not a probability from 0 to below 1")
         if self.dropout and self.kind not in ("auto", "bpe"):

@@ -4,6 +4,7 @@ Each function reads the texts as a stream, from the start each time it needs to.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -39,6 +40,8 @@ LEAST = {
 MOST_FORMS = 150_000
 """Word forms that a subword vocabulary is learnt from."""
 MOST_REPEATS = 1000
+LONGEST_FORM = 500
+ENDLESS = re.compile(rf"\S{{{LONGEST_FORM},}}")
 
 
 def fitted_size(num_pairs: int) -> int:
@@ -99,15 +102,23 @@ def learnable(texts: Texts) -> Iterable[str]:
     """
     counts: Counter[str] = Counter()
     cut = False
-    for text in texts():
+    for text in (in_pieces(text) for text in texts()):
         counts.update(text.split())
         if len(counts) > 3 * MOST_FORMS:
             counts, cut = Counter({form: counts[form] for form in _most_frequent(counts, 2 * MOST_FORMS)}), True
     if not cut and len(counts) <= MOST_FORMS:
-        return texts()
+        return (in_pieces(text) for text in texts())
     # Among equals by hash, not by code point: in a script without spaces every form is a sentence that stands once.
     forms = sorted(counts, key=lambda form: (-counts[form], crc32(form.encode("utf-8", "replace")), form))[:MOST_FORMS]
     return (" ".join([form] * number) for form in forms for number in _portions(counts[form]))
+
+
+def in_pieces(text: str) -> str:
+    """The text, with words that have no end (a picture in base64 …) cut: to learn from one takes the square of its
+    length."""
+    if len(text) <= LONGEST_FORM:
+        return text
+    return ENDLESS.sub(lambda word: " ".join(re.findall(f".{{1,{LONGEST_FORM}}}", word[0], re.DOTALL)), text)
 
 
 def _portions(count: int) -> Iterator[int]:

@@ -87,6 +87,9 @@ class TrainConfig:
         for key in at_least_one.split():
             if getattr(self, key) < 1:
                 raise ConfigError(f"train.{key}={getattr(self, key)} must be at least 1")
+        for key, most in (("accumulate", 1 << 20), ("threads", 4096)):
+            if getattr(self, key) > most:
+                raise ConfigError(f"train.{key}={getattr(self, key)} must be at most {most:,}")
         for key in ["max_epochs", "max_minutes", "weight_decay", "consistency", "clip", "patience", "threads"]:
             if getattr(self, key) < 0:
                 raise ConfigError(f"train.{key}={getattr(self, key)} must not be negative; 0 means off")

@@ -111,6 +111,7 @@ class Loop:
             restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
             if self.average is not None:
                 self.average.restore(checkpoint.optimizer)
+            self._miss_checkpoints()
         unfinished = self.progress.unfinished
         with MetricsLog(self.run.metrics) as log:
             log.cut_back(self.progress.step - (unfinished is not None))
@@ -118,6 +119,15 @@ class Loop:
         self.seconds = float(last["seconds"])
         if unfinished is None:
             self._decide_end()  # a limit in minutes may have been lifted, or set
+
+    def _miss_checkpoints(self) -> None:
+        """Those that were removed take no part in the average; that is said now, not after the last step."""
+        there = committed_steps(self.run.checkpoints)
+        gone = [step for step in self.progress.saved if step not in there]
+        if gone:
+            self.progress = replace(self.progress, saved=tuple(step for step in self.progress.saved if step in there))
+            names = ", ".join(f"{self.run.checkpoints / str(step)}" for step in gone)
+            self.reporter.say(f"note: {names} gone since it was saved; an average at the end goes without")
 
     # Running
 

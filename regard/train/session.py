@@ -19,11 +19,12 @@ from torch import nn
 
 from regard import __version__, hardware
 from regard.changes import refuse_changed
-from regard.checkpoint import load_weights, signatures_of
+from regard.checkpoint import committed_step, is_committed, load_weights, signatures_of
 from regard.config import Config, build_config, merged
 from regard.data.prepare import Task, prepare
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
+from regard.evaluate.metrics import Scores
 from regard.evaluate.pairs import Pairs, score_pairs
 from regard.files import discard, write_atomically
 from regard.loading import build_model, read_run, translator_for
@@ -45,6 +46,11 @@ from regard.train.validate import Validator
 MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
 """On resume; everything else would make another run of it."""
 
+
+ABSENT = "check the path; a run that goes on reads its corpus where it began, or by a link there"
+
+LEFT_OPEN = {"kind": "auto", "size": 0}
+"""Settings of a tokenizer that ask for nothing."""
 
 OVERHEAD = 2.0
 """A step takes this much longer than its matrix products."""
@@ -93,12 +99,12 @@ def with_other_run(order: Order) -> Mapping[str, Any]:
     # Once begun, a run holds what it took from the other, which may have gone on or gone away.
     begun = (order.out / CONFIG).is_file() and order.resume
     other = read_run(order.out if begun else order.start_from)[2]["config"]
-    tokenizer = {key: other["tokenizer"][key] for key in ("kind", "joint", "joiner")}
+    tokenizer = {key: other["tokenizer"][key] for key in ("kind", "joint", "joiner", "size")}
     fixed = {"model": other["model"], "tokenizer": tokenizer}
     for section, values in fixed.items():
         asked: Any = order.table.get(section, {})
         for key in values.keys() & (asked.keys() if isinstance(asked, Mapping) else ()):
-            if asked[key] not in (values[key], "auto"):
+            if asked[key] not in (values[key], LEFT_OPEN.get(key, values[key])):
                 raise ConfigError(
                     f"{section}.{key}={asked[key]!r} cannot be changed with --from; {order.start_from} has "
                     f"{values[key]!r}"
@@ -115,7 +121,7 @@ def check_files(config: Config, base: Path) -> None:
             if (base / name).exists():
                 raise CorpusError(f"{base / name} is not a regular file; a corpus is read more than once, so save it")
             hint = f"a recipe's files lie below --data (now {base}; default $REGARD_DATA, else ./data)"
-            raise CorpusError(f"{base / name} is not there; {'check the path' if Path(name).is_absolute() else hint}")
+            raise CorpusError(f"{base / name} is not there; {ABSENT if Path(name).is_absolute() else hint}")
 
 
 def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) -> Plan:
@@ -132,6 +138,8 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     given = None
     if order.start_from is not None:
         other = run if saved is not None else RunDirectory.open(order.start_from)
+        if saved is None:
+            other.weights_folder()  # that it has none is said before a corpus is read
         given = Tokenizer.load(other.tokenizer).to_json()
     task = Task(asked.data, asked.tokenizer, order.base, given, saved and saved["data"]["hashes"])
     meta = prepare(task, run.store, Spoken(console))
@@ -242,6 +250,7 @@ class Session:
             if loop.progress.step:
                 reporter.say(f"going on from step {loop.progress.step:,}")
             if not loop.progress.ended:  # what an earlier end left is no longer the run's best
+                self._refuse_going_back(loop.progress.step)
                 discard(self.run.final)
                 discard(self.run.results)
             page = LiveReport(self.run, self.console, self.config.train.checkpoint_every)
@@ -250,9 +259,19 @@ class Session:
         self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
         load_parameters(model, loop.final_weights())
         self.run.write_final(progress.step, parameters_of(model), {"ended": progress.ended})
-        results = self._results(model, progress, loop.seconds, test)
+        results, scores = self._results(model, progress, loop.seconds, test)
         page.draw()
+        for name, score in scores.items():  # last: whoever listens may have left
+            print(f"{name}: {score.summary()}")
         return results
+
+    def _refuse_going_back(self, step: int) -> None:
+        """A run that has ended, but whose last checkpoints were removed, is not lightly trained again."""
+        if is_committed(self.run.final) and committed_step(self.run.final) > step:
+            raise RunError(
+                f"{self.run.path} has ended at step {committed_step(self.run.final):,}, and its checkpoints after step "
+                f"{step:,} are gone. It translates as it is; to train that stretch again, remove {self.run.final}."
+            )
 
     def _say_plan(self, needed: int, parameters: int) -> None:
         say = self.console.print
@@ -320,7 +339,11 @@ class Session:
             reporter=reporter,
         )
 
-    def _results(self, model: nn.Module, progress: Progress, seconds: float, test: Pairs) -> dict[str, Any]:
+    def _results(
+        self, model: nn.Module, progress: Progress, seconds: float, test: Pairs
+    ) -> tuple[dict[str, Any], dict[str, Scores]]:
+        """What `results.json` holds, and the scores among it."""
+        scores: dict[str, Scores] = {}
         translator = translator_for(model, self.tokenizer, self.config)
         results: dict[str, Any] = {
             "steps": progress.step,
@@ -332,11 +355,10 @@ class Session:
         for name, pairs in sets.items():
             if not pairs.sources:
                 continue
-            scores = score_pairs(translator, pairs, beam=self.config.decode.beam)
-            results[name] = scores.to_json()
-            print(f"{name}: {scores.summary()}")
+            scores[name] = score_pairs(translator, pairs, beam=self.config.decode.beam)
+            results[name] = scores[name].to_json()
         self.run.write_results(results)
-        return results
+        return results, scores
 
     def _read_test(self) -> Pairs:
         pairs = [

@@ -1,5 +1,6 @@
 """What is wrong is said in one line that names the place and the remedy, with exit 1; and nothing is lost."""
 
+import errno
 import json
 import os
 import resource
@@ -13,9 +14,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from rich.console import Console
 
 from regard.checkpoint import Checkpoint, load_checkpoint, load_weights, save_checkpoint
+from regard.decode.translate import Translator
 from regard.run import RunDirectory
+from regard.train.signals import Interrupted
 from tests.e2e.toolbox import (
     TINY,
     Corpus,
@@ -49,7 +53,8 @@ def run(tiny_run: Path, tmp_path: Path) -> Path:
         (["train", "--sauce", "x"], ["No such option: --sauce", "--help"]),
         (["train", "--source", "a", "--target", "b"], ["--out is missing", "--out runs/first"]),
         (["train", "--out", "run"], ["nothing to train on", "--source and --target"]),
-        (["train", "--out", "run", "--resume"], ["nothing to train on", "--source and --target"]),
+        (["train", "--out", "run", "--resume"], ["run is not a run", "nothing to train on", "--source and --target"]),
+        (["describe", "tiny", "--vocabulary", "-5"], ["--vocabulary", "-5"]),
         (["train", "recipe.toml", "--valid-source", "a", "--out", "run"], ["a recipe, or --source and --target"]),
         (["train", "--source", "a", "--data", "b", "--out", "run"], ["--data is where a recipe's paths start"]),
         (["train", "--target", "a", "--out", "run", "--resume"], ["--source is missing"]),
@@ -103,6 +108,9 @@ def test_usage(
         ("train.label_smoothing=1", ["train.label_smoothing=1", "below 1"]),
         ("train.consistency=-1", ["train.consistency=-1", "0 means off"]),
         ("decode.beam=0", ["decode.beam=0", "1 is greedy"]),
+        ("tokenizer.size=1000000000000000000000", ["tokenizer.size=1000000000000000000000", "10,000,000"]),
+        ("train.threads=100000000000", ["train.threads=100000000000", "at most 4,096"]),
+        ("train.accumulate=100000000000000000000", ["train.accumulate", "at most"]),
         ("tokenizer.joint=false", ["model.share='all' needs one vocabulary", "tokenizer.joint=true"]),
         ("tokenizer.size=4", ["tokenizer.size=4 is too small", "set at least 5"]),
         ("data.filters.max_length=-3", ["data.filters.max_length=-3", "0 switches the filter off"]),
@@ -253,6 +261,81 @@ def test_a_tsv_with_three_columns(call: Call, tmp_path: Path) -> None:
     call(*order).refusal("train.tsv:2 has 3 columns", "cut -f")
 
 
+def test_one_side_alone(call: Call, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    order = ["train", "--out", tmp_path / "run", *chosen(TINY)]
+    call(*order, "--source", corpus.source).refusal("train.xx:1 has 1 column", "give the other side's file too")
+
+
+def test_both_sides_and_one_more(call: Call, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    both = corpus.source.rename(tmp_path / "train.tsv")
+    order = ["train", "--source", both, "--target", corpus.target, "--out", tmp_path / "run", *chosen(TINY)]
+    call(*order).refusal("train.tsv is a file of both sides by its name", "alone")
+
+
+def test_an_empty_corpus_is_not_well(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.xx").touch()
+    (tmp_path / "a.yy").touch()
+    outcome = call("corpus", "check", tmp_path / "a.xx", tmp_path / "a.yy")
+    assert outcome.code == 1
+    assert "no pairs at all" in outcome.out
+
+
+# --- what is written does not replace what is read
+
+
+def test_an_output_that_is_an_input(call: Call, tiny_run: Path, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    sides = [corpus.source, corpus.target]
+    evaluate = ["evaluate", tiny_run, "--source", corpus.source, "--reference", corpus.target]
+    before = [side.read_bytes() for side in sides]
+    for order in (
+        ["corpus", "check", *sides, "--html", corpus.source],
+        ["corpus", "check", *sides, "--fix", tmp_path / "train", "--source-language", "xx", "--target-language", "yy"],
+        ["corpus", "convert", *sides, corpus.target, "--to", "jsonl"],
+        [*evaluate, "--output", corpus.source],
+        ["translate", tiny_run, "--input", corpus.source, "--output", corpus.source],
+        ["translate", tiny_run, "--input", corpus.source, "--pharaoh", corpus.source],
+    ):
+        call(*order).refusal("train.")
+        assert [side.read_bytes() for side in sides] == before
+        assert sorted(os.listdir(tmp_path)) == ["train.xx", "train.yy"]
+
+
+def test_names_that_nobody_typed_are_not_replaced(call: Call, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    (tmp_path / "memory.jsonl").write_text('{"translation": {"xx": "a", "yy": "b"}}\n')
+    before = corpus.source.read_bytes()
+    call("corpus", "convert", tmp_path / "memory.jsonl", tmp_path / "train").refusal(
+        "train.xx is there already", "another name"
+    )
+    assert corpus.source.read_bytes() == before
+
+
+def test_an_evaluation_that_cannot_end_well_does_not_begin(
+    call: Call, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write_corpus(tmp_path, PAIRS)
+    monkeypatch.setattr(Translator, "translate", lambda *_, **__: pytest.fail("translated"))
+    order = ["evaluate", tiny_run, "--source", corpus.source, "--reference", corpus.target]
+    call(*order, "--tokenize", "fooo").refusal("tokenize='fooo'")
+    call(*order, "--output", tmp_path / "none" / "x").refusal(str(tmp_path / "none" / "x"), "cannot be written")
+
+
+def test_options_of_tables_on_plain_lines(call: Call, tiny_run: Path) -> None:
+    call("translate", tiny_run, "--field", "2", given="bado\n").refusal("--field", "tsv, csv, jsonl", "lines")
+
+
+def test_a_closed_standard_input(call: Call, tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("io.TextIOWrapper", lambda _: None)
+    call("translate", tiny_run).refusal("standard input is closed", "--input")
+
+
+def test_an_input_that_is_not_there(call: Call, tiny_run: Path, tmp_path: Path) -> None:
+    call("translate", tiny_run, "--input", tmp_path / "no").refusal(f"{tmp_path / 'no'} cannot be read", "--input")
+
+
 def test_a_file_that_is_not_there(call: Call, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path, PAIRS)
     corpus.target.unlink()
@@ -304,7 +387,7 @@ def test_a_changed_corpus_is_refused_by_name(call: Call, tmp_path: Path) -> None
     call("train", *corpus.options, "--out", run, *chosen(TINY)).done()
     before, text = contents(run), corpus.target.read_bytes()
     corpus.target.write_bytes(text.replace(b"BABA", b"BABU") + b"more\n")  # it would not even be a corpus
-    call("train", "--out", run, "--resume").refusal("train.yy", "another --out")
+    call("train", "--out", run, "--resume").refusal("train.yy has changed since the run began", "another --out")
     assert contents(run) == before
     corpus.target.write_bytes(text)
     call("train", "--out", run, "--resume").done()
@@ -373,6 +456,72 @@ def test_a_damaged_checkpoint_is_not_taken_up(
     shutil.rmtree(run / "checkpoints" / "4")
     assert "going on from step 2" in call("train", "--out", run, "--resume").done().err
     assert weights(run) == weights(tiny_run)
+
+
+def test_an_ended_run_without_its_checkpoints_keeps_what_it_has(call: Call, run: Path) -> None:
+    shutil.rmtree(run / "checkpoints")
+    call("train", "--out", run, "--resume").refusal("ended at step 4", "after step 0 are gone", str(run / "final"))
+    assert call("translate", run, given="bado\n").done().out
+
+
+def test_a_checkpoint_that_is_gone_is_said_at_once(call: Call, run: Path) -> None:
+    """And the average goes without it."""
+    for gone in ("final", "checkpoints/2"):
+        shutil.rmtree(run / gone)
+    assert f"note: {run / 'checkpoints' / '2'} gone" in call("train", "--out", run, "--resume").done().err
+    assert weights(run) == (run / "checkpoints" / "4" / "weights.safetensors").read_bytes()
+
+
+def test_final_weights_that_are_not_whole_are_not_passed_over(call: Call, run: Path) -> None:
+    (run / "final" / "manifest.json").unlink()
+    call("translate", run, given="bado\n").refusal(f"{run / 'final'} is not whole", "--resume")
+    call("train", "--out", run, "--resume").done()
+    call("translate", run, given="bado\n").done()
+
+
+def test_results_that_are_cut(call: Call, run: Path) -> None:
+    (run / "results.json").write_text("{")
+    call("info", run).refusal("results.json is not valid JSON", "--resume")
+    call("train", "--out", run, "--resume").done()
+    call("info", run).done()
+
+
+def test_scores_are_kept_though_nobody_listens(call: Call, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("regard.train.session.print", closed, raising=False)
+    for name in ("results.json", "report.html"):
+        (run / name).unlink()
+    call("train", "--out", run, "--resume").refusal("the output cannot be written")
+    assert json.loads((run / "results.json").read_text())["steps"] == 4
+    assert (run / "report.html").is_file()
+
+
+def test_a_run_without_weights_to_start_from(call: Call, run: Path, small_corpus: Corpus, tmp_path: Path) -> None:
+    shutil.rmtree(run / "checkpoints")
+    shutil.rmtree(run / "final")
+    order = ["train", *small_corpus.options, "--out", tmp_path / "new", "--from", run]
+    call(*order).refusal(f"{run} has no weights yet")
+    assert sorted(os.listdir(tmp_path / "new")) in ([], [".lock"])
+
+
+def test_a_vocabulary_is_that_of_the_run_to_start_from(
+    call: Call, tiny_run: Path, small_corpus: Corpus, tmp_path: Path
+) -> None:
+    order = ["train", *small_corpus.options, "--out", tmp_path / "new", "--from", tiny_run]
+    call(*order, "--set", "tokenizer.size=9000").refusal("tokenizer.size=9000 cannot be changed with --from")
+
+
+def test_a_demo_goes_on_with_the_same_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard import demo
+
+    def interrupted(*_: object) -> None:
+        raise Interrupted("interrupted; saved at step 3, --resume goes on from there")
+
+    monkeypatch.setattr(demo, "start", interrupted)
+    with pytest.raises(Interrupted, match="saved at step 3, the same command goes on from there"):
+        demo.demo(tmp_path / "demo", 1, Console(quiet=True))
 
 
 @pytest.mark.parametrize(

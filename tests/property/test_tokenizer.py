@@ -27,6 +27,7 @@ from regard.text.tokenizer import (
     join_pieces,
     train_tokenizer,
 )
+from regard.text.vocabulary import LONGEST_FORM, in_pieces
 
 SOURCES = [
     "A man in an orange hat is staring at something .",
@@ -544,3 +545,13 @@ def load_error(path) -> str:
     assert str(path) in message
     assert "\n" not in message
     return message
+
+
+@given(st.text("ab \n\u3000", max_size=9), st.integers(0, 1200))
+def test_words_without_an_end_are_learnt_from_in_pieces(text: str, length: int):
+    """Nothing is lost but the word's length, and other text stays as it is."""
+    long = text + "x" * length
+    cut = in_pieces(long)
+    assert "".join(cut.split()) == "".join(long.split())
+    assert max(map(len, cut.split()), default=0) <= LONGEST_FORM
+    assert cut == long or length + len(text) > LONGEST_FORM

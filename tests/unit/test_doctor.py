@@ -176,8 +176,8 @@ def test_broken_corpus(tmp_path, name):
 
 @pytest.mark.parametrize(
     "pairs",
-    [GERMAN, FRENCH, [*GERMAN, *FRENCH[:0], *[(f"Item {n}", f"Posten {n}") for n in range(50)]], RUSSIAN, []],
-    ids=["German", "French", "many short numbered lines", "Russian", "no pair at all"],
+    [GERMAN, FRENCH, [*GERMAN, *FRENCH[:0], *[(f"Item {n}", f"Posten {n}") for n in range(50)]], RUSSIAN],
+    ids=["German", "French", "many short numbered lines", "Russian"],
 )
 def test_clean_corpus(tmp_path, pairs):
     source, target = write(tmp_path, pairs)

@@ -437,6 +437,9 @@ def test_po_in_the_charset_of_its_header(tmp_path):
     body = '#  Müller\nmsgid "green"\nmsgstr "grün"\n'
     path = file(tmp_path, "a.po", (header.format("ISO-8859-1") + body).encode("latin-1"))
     assert pairs_of(path) == [("green", "grün")]
+    for start in ("", "Last-Translator: Jörg\\n"):  # the header on the line of its msgstr, as some write it
+        short = f'msgid ""\nmsgstr "{start}Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n{body}'
+        assert pairs_of(file(tmp_path, "short.po", short.encode("latin-1"))) == [("green", "grün")]
     wrong = file(tmp_path, "b.po", (header.format("UTF-8") + body).encode("latin-1"))
     assert ":3, byte 20: 0xF6 is not valid utf-8" in error_of(wrong)
     unknown = file(tmp_path, "c.po", header.format("KLINGON-8") + body)

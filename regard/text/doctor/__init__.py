@@ -32,6 +32,8 @@ def check(files: CorpusFiles, against: CorpusFiles | None = None) -> Diagnosis:
     languages = _languages(files)
     pairs = Pairs(source, target)
     counts = (len(source), len(target))
+    if not any(counts):
+        hits.append(_whole(source, "nothing", f"{source.path} has no pairs"))
     if len(source) != len(target):
         jumps = find_jumps(source, target)
         hits.append(_parting(source, target, jumps[0], len(jumps)))

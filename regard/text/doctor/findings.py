@@ -25,6 +25,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "unreadable": Kind("cannot be read further", "Mend the place, or fetch the file again.", 0.0),
+    "nothing": Kind("no pairs at all", "Check the paths: there is no line to train on.", 0.0),
     "encoding": Kind("not UTF-8", "Convert the file: `iconv -f UTF-16 -t UTF-8`.", 0.0),
     "columns": Kind("lines without two columns", "Mend the lines, or keep two columns with `cut -f`.", 0.0),
     "unequal_counts": Kind(

@@ -41,7 +41,7 @@ FORMATS: dict[str, Format] = {
 }
 """Besides "text": two line-aligned files."""
 
-BOTH_SIDES = ("jsonl", "tmx", "po", "xliff")
+BOTH_SIDES = ("tsv", "jsonl", "tmx", "po", "xliff")
 """Formats whose suffix is never that of one side's lines."""
 
 

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from regard.errors import ConfigError
+from regard.files import refuse_replacing
 from regard.text.corpus import CorpusFiles, Reading, read_pairs
 from regard.text.formats import FORMATS, TEXT, checked_format, format_of, write_pairs
 from regard.text.formats.languages import TAG
@@ -43,6 +44,7 @@ def convert(
     if len(inputs) == 2 and not any(known):
         known = languages_of_names(inputs[0], inputs[1])
     paths = output_paths(out, to_format, known)
+    refuse_replacing(paths, inputs)
     everything = chain(first, pairs)
     count = write_pairs(paths if len(paths) == 2 else paths[0], everything, to_format, known, reading)
     return Conversion(paths, count, dict(reading.notes))
@@ -70,6 +72,9 @@ def output_paths(out: Path, to_format: str, languages: tuple[str, str]) -> tuple
     source, target = (out.with_name(f"{stem}.{language}{packed}") for language in languages)
     if source == target:
         raise ConfigError(f"{source}: both sides would go to this file; the two languages must differ")
+    for path in (source, target):
+        if path.exists():  # nobody has typed this name
+            raise ConfigError(f"{path} is there already; remove it, or choose another name than {out}")
     return (source, target)
 
 

@@ -17,7 +17,7 @@ KEYWORD = re.compile(r'(msgctxt|msgid|msgid_plural|msgstr(?:\[(\d{1,3})\])?)\s*"
 QUOTED = re.compile(r'"(.*)"\s*')
 ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
 UNESCAPED_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*"')
-CHARSET = re.compile(rb'^"Content-Type:[^"\n]*charset=([\w.:-]+)', re.MULTILINE)
+CHARSET = re.compile(rb'^(?:msgstr\s*)?"(?:[^"\n]*\\n)?Content-Type:[^"\n]*?charset=([\w.:-]+)', re.MULTILINE)
 SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}
 ESCAPES = {ord(character): "\\" + letter for letter, character in SIMPLE_ESCAPES.items()}
 

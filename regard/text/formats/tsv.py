@@ -14,9 +14,13 @@ def read(files: CorpusFiles, reading: Reading) -> Iterator[Unit]:
     for number, line in enumerate(read_lines(files.source), start=1):
         columns = line.split("\t")
         if len(columns) != 2:
-            count = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+            if len(columns) == 1:
+                raise CorpusError(
+                    f"{files.source}:{number} has 1 column; a file of both sides has two, source<TAB>target. Mend the "
+                    f"line; or, where it holds one side only, give the other side's file too."
+                )
             raise CorpusError(
-                f"{files.source}:{number} has {count}; a TSV corpus has two, source<TAB>target. "
+                f"{files.source}:{number} has {len(columns)} columns; a TSV corpus has two, source<TAB>target. "
                 f"Mend the line, or keep two columns with `cut -f`."
             )
         yield number, columns[0], columns[1]

@@ -4,7 +4,7 @@ import gzip
 import io
 import os
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from regard.files import discard, is_stream, sync_directory, temporary_beside, writing
@@ -42,7 +42,8 @@ def writing_files(paths: tuple[Path, ...]) -> Generator[tuple[Output, ...], None
                 sync_directory(path.parent)
     finally:
         for _, temporary in moves:
-            discard(temporary)
+            with suppress(OSError):  # on a disk that cannot be written there is nothing to remove
+                discard(temporary)
 
 
 @contextmanager
