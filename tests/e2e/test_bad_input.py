@@ -19,6 +19,7 @@ from rich.console import Console
 from regard.checkpoint import Checkpoint, load_checkpoint, load_weights, save_checkpoint
 from regard.decode.translate import Translator
 from regard.run import RunDirectory
+from regard.text.phrasebook import Phrasebook
 from regard.train.signals import Interrupted
 from tests.e2e.toolbox import (
     TINY,
@@ -520,6 +521,7 @@ def test_a_demo_goes_on_with_the_same_command(tmp_path: Path, monkeypatch: pytes
         raise Interrupted("interrupted; saved at step 3, --resume goes on from there")
 
     monkeypatch.setattr(demo, "start", interrupted)
+    monkeypatch.setattr(demo, "write_phrasebook", lambda *_, **__: Phrasebook([], [], [], []))
     with pytest.raises(Interrupted, match="saved at step 3, the same command goes on from there"):
         demo.demo(tmp_path / "demo", 1, Console(quiet=True))
 

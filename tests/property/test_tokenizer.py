@@ -547,7 +547,7 @@ def load_error(path) -> str:
     return message
 
 
-@given(st.text("ab \n\u3000", max_size=9), st.integers(0, 1200))
+@given(text=st.text("ab \n\u3000", max_size=9), length=st.integers(0, 1200))
 def test_words_without_an_end_are_learnt_from_in_pieces(text: str, length: int):
     """Nothing is lost but the word's length, and other text stays as it is."""
     long = text + "x" * length
