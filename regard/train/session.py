@@ -41,13 +41,10 @@ from regard.train.feed import Feed
 from regard.train.loop import Loop, Progress
 from regard.train.memory import memory_needed, operations_per_token
 from regard.train.report import Reporter
+from regard.train.resuming import MAY_CHANGE, note_platform, precision_for, relocated
 from regard.train.validate import Validator
 
-MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
-"""On resume; everything else would make another run of it."""
-
-
-ABSENT = "check the path; a run that goes on reads its corpus where it began, or by a link there"
+ABSENT = "check the path; a run whose corpus has moved goes on with its whole command and the new paths"
 
 LEFT_OPEN = {"kind": "auto", "size": 0}
 """Settings of a tokenizer that ask for nothing."""
@@ -130,9 +127,10 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     What is refused is refused before anything in the run is touched.
     """
     saved: dict[str, Any] | None = None
-    began: Config | None = None
     if run.config.is_file():
-        _, began, saved = read_run(run.path)  # a setting that is newer than the run has its default there
+        _, _, document = read_run(run.path)
+        saved = relocated(document, asked, order.base)
+        began = build_config(saved["config"])  # a setting that is newer than the run has its default there
         refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
         refuse_changed(plain(began), plain(settled(order, asked, saved["config"])), MAY_CHANGE)
     given = None
@@ -159,8 +157,9 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     }
     if saved is not None:
         note_platform(saved["platform"], document["platform"], console)
-        if began != config:  # in what may change; the next resumption goes on with it
-            run.write_config({**saved, "config": plain(config)})
+        goes_on = saved | {"config": plain(config)}
+        if goes_on != run.read_config():  # in what may change; the next resumption goes on with it
+            run.write_config(goes_on)
     else:
         write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
         if order.start_from is not None:
@@ -168,19 +167,6 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
             run.write_start(other_run.weights_folder(), moving_average=other_config.train.ema > 0)
         run.write_config(document)
     return Plan(config, meta, precision)
-
-
-def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:
-    """fp32 or bf16; a run goes on with what it began with, or not at all."""
-    began = saved["platform"].get("precision") if saved is not None else None
-    if began is None:
-        return hardware.choose_precision(config.train.precision)
-    if began == "bf16" and not hardware.bf16_works():
-        raise RunError(
-            "The run began with bf16, which does not work on this processor. Resume it where it does, or train anew "
-            "with train.precision=fp32 in another --out."
-        )
-    return began
 
 
 def choices(asked: Config, meta: dict[str, Any], console: Console) -> dict[str, Any]:
@@ -209,18 +195,6 @@ def plain(config: Config) -> dict[str, Any]:
 
 def path_of(folder: Path | None) -> str | None:
     return None if folder is None else str(folder.resolve())
-
-
-def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Console) -> None:
-    """Says where the same bits can no longer be promised."""
-    for key, value in new.items():
-        if key in old and old[key] != value:
-            console.print(
-                f"note: this run began with {key} {old[key]} and goes on with {value}; "
-                f"the result may differ in its last bits",
-                highlight=False,
-                soft_wrap=True,
-            )
 
 
 class Session:

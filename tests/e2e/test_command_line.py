@@ -416,3 +416,20 @@ def test_languages_of_a_file_that_has_several(call: Call, tmp_path: Path) -> Non
     call(*order).refusal("all.jsonl", "language")
     call(*order, "--source-language", "xx", "--target-language", "yy").done()
     assert "no" not in (tmp_path / "run" / "tokenizer.json").read_text().split('"')
+
+
+def test_a_corpus_may_move(call: Call, tmp_path: Path) -> None:
+    """What the files hold decides, not where they lie; and other text under the new name is refused."""
+    corpus = write_corpus(tmp_path / "old", sentence_pairs(3, 60))
+    run, settings = tmp_path / "run", chosen(TINY)
+    call("train", *corpus.options, "--out", tmp_path / "whole", *settings).done()
+    call("train", *corpus.options, "--out", run, *settings, "--set", "train.max_minutes=1e-6").done()
+    (tmp_path / "old").rename(tmp_path / "new")
+    call("train", "--out", run, "--resume").refusal(f"{corpus.source} is not there", "moved", "new paths")
+    moved = Corpus(tmp_path / "new" / corpus.source.name, tmp_path / "new" / corpus.target.name)
+    other = write_corpus(tmp_path / "other", sentence_pairs(4, 60))
+    call("train", *other.options, "--out", run, *settings, "--resume").refusal("data.train", str(other.source))
+    call("train", *moved.options, "--out", run, *settings, "--resume").done()
+    assert metrics(run) == metrics(tmp_path / "whole")
+    assert weights(run) == weights(tmp_path / "whole")
+    call("train", "--out", run, "--resume").done()

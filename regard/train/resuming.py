@@ -1,0 +1,59 @@
+"""Going on with a run: what may differ from when it began, and what then is said or refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from regard import hardware
+from regard.config import Config
+from regard.errors import RunError
+from regard.text.corpus import file_sha256
+
+MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
+"""Everything else would make another run of it."""
+
+
+def relocated(saved: Mapping[str, Any], asked: Config, base: Path) -> dict[str, Any]:
+    """The saved document with the names that its files have now: one that only moved holds what it held."""
+    document = copy.deepcopy(dict(saved))
+    data, hashes = document["data"], dict(document["data"]["hashes"])
+    names: dict[str, str] = {}
+    for part, corpora in (("train", asked.data.train), ("valid", asked.data.valid)):
+        for before, now in zip(document["config"]["data"][part], corpora, strict=False):
+            for side, name in (("source", now.source), ("target", now.target)):
+                old = before[side]
+                if name and name != old and old in hashes and file_sha256(base / name) == hashes[old]:
+                    before[side] = names[old] = name
+    data["hashes"] = {names.get(name, name): value for name, value in hashes.items()}
+    data["base"] = str(base.resolve())
+    return document
+
+
+def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:
+    """fp32 or bf16; a run goes on with what it began with, or not at all."""
+    began = saved["platform"].get("precision") if saved is not None else None
+    if began is None:
+        return hardware.choose_precision(config.train.precision)
+    if began == "bf16" and not hardware.bf16_works():
+        raise RunError(
+            "The run began with bf16, which does not work on this processor. Resume it where it does, or train anew "
+            "with train.precision=fp32 in another --out."
+        )
+    return began
+
+
+def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Console) -> None:
+    """Says where the same bits can no longer be promised."""
+    for key, value in new.items():
+        if key in old and old[key] != value:
+            console.print(
+                f"note: this run began with {key} {old[key]} and goes on with {value}; "
+                f"the result may differ in its last bits",
+                highlight=False,
+                soft_wrap=True,
+            )
