@@ -37,7 +37,7 @@ class MetricsLog:
         """Hands a record to the system, so that it outlives the process; `sync` makes it outlive the machine."""
         if type(record.get("step")) is not int:
             raise ValueError(f'a record needs an integer "step": {record!r}')
-        line = json.dumps(_finite(record), allow_nan=False).encode() + b"\n"
+        line = json.dumps(finite(record), allow_nan=False).encode() + b"\n"
         with writing(self.path):
             size = os.fstat(self._descriptor).st_size
             try:
@@ -93,13 +93,14 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """As the log has it: NaN and infinities, which JSON has not, as strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}
+        return {key: finite(item) for key, item in cast(Mapping[str, Any], value).items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in cast(list[Any], value)]
+        return [finite(item) for item in cast(list[Any], value)]
     return value
 
 

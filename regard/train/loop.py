@@ -23,7 +23,7 @@ from regard.checkpoint import (
 )
 from regard.data.batching import Position
 from regard.errors import CheckpointError, RunError
-from regard.metrics_log import MetricsLog, read_metrics
+from regard.metrics_log import MetricsLog, finite, read_metrics
 from regard.models.parameters import load_parameters, parameters_of
 from regard.run import RunDirectory
 from regard.train.config import TrainConfig
@@ -180,7 +180,7 @@ class Loop:
             try:
                 record = record | self._validate(stop)
             except Abandoned:
-                self.progress = replace(self.progress, unfinished=record)
+                self.progress = replace(self.progress, unfinished=finite(record))
                 self._leave(log)
         self.progress = replace(self.progress, unfinished=None)
         self.seconds += time.monotonic() - started

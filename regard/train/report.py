@@ -58,7 +58,7 @@ class Reporter:
         """A record that is in the log now. Who is leaving does not wait for a picture."""
         self.tokens += record["tokens"]
         speed = self._speed(record)
-        note = f"loss {record['loss']:.2f}  {speed:,.0f} tokens/s"
+        note = f"loss {float(record['loss']):.2f}  {speed:,.0f} tokens/s"
         if self.bar is not None:
             self.bar.update(self.task, completed=record["step"], note=note)
         elif record["step"] % QUIET_EVERY == 0:

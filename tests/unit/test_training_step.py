@@ -295,10 +295,12 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
 
 
 @pytest.mark.parametrize(
-    ("every", "average_of"), [(3, "last"), (4, "best")], ids=["between checkpoints", "at a checkpoint"]
+    ("every", "average_of", "bad"),
+    [(3, "last", False), (4, "best", False), (3, "last", True)],
+    ids=["between checkpoints", "at a checkpoint", "in a step that was skipped"],
 )
 def test_a_stop_does_not_wait_for_a_validation_which_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int, average_of: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int, average_of: str, bad: bool
 ):
     """And the run ends in the same bits and the same log, though it is killed once more before a next checkpoint."""
     settings: dict[str, Any] = {"validate_every": every, "average": 3, "average_of": average_of, "patience": 9}
@@ -311,9 +313,13 @@ def test_a_stop_does_not_wait_for_a_validation_which_is_done_again(
         loop.restore()
         return loop
 
-    whole = loop_of("whole")
+    whole, loop = loop_of("whole"), loop_of("stopped")
+    for model in (whole.model, loop.model) if bad else ():
+        backward = itertools.count(1)
+        model.get_parameter("output_weight").register_hook(
+            lambda gradient, backward=backward: gradient * (math.nan if next(backward) == every else 1.0)
+        )
     whole.run_to_end()
-    loop = loop_of("stopped")
     mean_loss = validate.mean_loss
 
     def stopped(*arguments: Any) -> float:
