@@ -5,7 +5,9 @@ Set REGARD_TEST_SHAPES=0 to leave the shape checks out (a debugger steps more ea
 
 import io
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,3 +97,21 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     before = signal.getsignal(signal.SIGTERM)
     yield run
     signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A disk of a given size, in place of the one before."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    def mount(size: str) -> Path:
+        again = "remount," if os.path.ismount(disk) else ""
+        command = ["mount", "-t", "tmpfs", "-o", f"{again}size={size}", "tmpfs", str(disk)]
+        if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("a small tmpfs can be mounted by root only")
+        return disk
+
+    yield mount
+    if os.path.ismount(disk):
+        subprocess.run(["umount", "-l", str(disk)], check=True)  # later, if some array still lies on it

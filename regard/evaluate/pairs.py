@@ -11,17 +11,11 @@ from torch import nn
 
 from regard.data.batch import Batch, collate
 from regard.data.batching import cut
+from regard.decode.options import ignore
 from regard.decode.translate import Translator, evaluating, source_ids
 from regard.evaluate.metrics import Scores, evaluate_texts
 from regard.text.tokenizer import Tokenizer, join_pieces
 from regard.train.loss import Smoothing, batch_loss
-
-Between = Callable[[], None]
-"""Called between two batches; whoever raises in it is let through."""
-
-
-def ignore() -> None:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +52,15 @@ def pair_batches(tokenizer: Tokenizer, pairs: Pairs, start_id: int, budget: int)
     return [collate([sources[i] for i in rows], [targets[i] for i in rows], start_id) for rows in batches]
 
 
-def mean_loss(model: nn.Module, batches: Sequence[Batch], between: Between = ignore) -> float:
-    """−log p a token."""
+def mean_loss(model: nn.Module, batches: Sequence[Batch], progress: Callable[[int], None] = ignore) -> float:
+    """−log p a token. `progress` is told how many batches are done."""
     truth, tokens = 0.0, 0
     with evaluating(model), torch.inference_mode():
-        for batch in batches:
+        for number, batch in enumerate(batches, start=1):
             loss = batch_loss(model, batch, Smoothing(0.0))
             truth += loss.truth
             tokens += loss.tokens
-            between()
+            progress(number)
     return truth / max(tokens, 1)
 
 
@@ -75,12 +69,14 @@ def score_pairs(translator: Translator, pairs: Pairs, *, beam: int) -> Scores:
     return score_texts(translate_pairs(translator, pairs, beam=beam), pairs, translator.tokenizer.joiner)
 
 
-def translate_pairs(translator: Translator, pairs: Pairs, *, beam: int, between: Between = ignore) -> list[str]:
+def translate_pairs(
+    translator: Translator, pairs: Pairs, *, beam: int, progress: Callable[[int], None] = ignore
+) -> list[str]:
     """The sources' translations, in order, each with its corpus' tag."""
     hypotheses = [""] * len(pairs.sources)
     for tag, places in pairs.by_tag().items():
         sources = [pairs.sources[place] for place in places]
-        translations = translator.translate(sources, beam=beam, tag=tag, progress=lambda _: between())
+        translations = translator.translate(sources, beam=beam, tag=tag, progress=progress)
         for place, translation in zip(places, translations, strict=True):
             hypotheses[place] = translation.text
     return hypotheses

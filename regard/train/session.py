@@ -126,10 +126,11 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
 
     What is refused is refused before anything in the run is touched.
     """
+    found: dict[str, Any] | None = None
     saved: dict[str, Any] | None = None
     if run.config.is_file():
-        _, _, document = read_run(run.path)
-        saved = relocated(document, asked, order.base)
+        _, _, found = read_run(run.path)
+        saved = relocated(found, asked, order.base)
         began = build_config(saved["config"])  # a setting that is newer than the run has its default there
         refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
         refuse_changed(plain(began), plain(settled(order, asked, saved["config"])), MAY_CHANGE)
@@ -158,7 +159,7 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     if saved is not None:
         note_platform(saved["platform"], document["platform"], console)
         goes_on = saved | {"config": plain(config)}
-        if goes_on != run.read_config():  # in what may change; the next resumption goes on with it
+        if goes_on != found:  # in what may change; the next resumption goes on with it
             run.write_config(goes_on)
     else:
         write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())

@@ -33,7 +33,8 @@ class StopRequest:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def abandon_if_requested(self) -> None:
+    def abandon_if_requested(self, _: object) -> None:
+        """To be told of the progress of what can be abandoned."""
         if self.requested:
             raise Abandoned
 

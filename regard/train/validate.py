@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from torch import nn
 
+from regard.decode.options import ignore
 from regard.decode.search import SearchConfig
 from regard.decode.translate import Translator
-from regard.evaluate.pairs import Between, Pairs, ignore, mean_loss, pair_batches, score_texts, translate_pairs
+from regard.evaluate.pairs import Pairs, mean_loss, pair_batches, score_texts, translate_pairs
 from regard.text.tokenizer import join_pieces
 
 SAMPLES = 4
@@ -62,15 +63,15 @@ class Validator:
         self.batches = pair_batches(translator.tokenizer, pairs, translator.model.start_id, budget)
         self.places = sample_places(pairs)
 
-    def validate(self, between: Between = ignore) -> Validation:
-        """`between` is called between batches."""
-        loss = mean_loss(cast(nn.Module, self.translator.model), self.batches, between)
+    def validate(self, progress: Callable[[int], None] = ignore) -> Validation:
+        """`progress` is called between batches; what it raises ends the validation."""
+        loss = mean_loss(cast(nn.Module, self.translator.model), self.batches, progress)
         if not math.isfinite(loss):  # there is no search without probabilities
             return Validation(loss, None)
         if not self.with_bleu:
-            few = translate_pairs(self.translator, self.pairs.at(self.places), beam=1, between=between)
+            few = translate_pairs(self.translator, self.pairs.at(self.places), beam=1, progress=progress)
             return Validation(loss, None, self._samples(few))
-        texts = translate_pairs(self.translator, self.pairs, beam=1, between=between)
+        texts = translate_pairs(self.translator, self.pairs, beam=1, progress=progress)
         bleu = score_texts(texts, self.pairs, self.translator.tokenizer.joiner).bleu
         return Validation(loss, bleu, self._samples([texts[place] for place in self.places]))
 

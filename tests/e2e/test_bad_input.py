@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -602,24 +602,6 @@ def test_a_run_that_cannot_fit_is_refused_with_the_estimate(call: Call, tmp_path
     assert needed > 1000 > free
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10  # KiB; one matrix would be 256 GiB
     call(*order).done()  # nothing stands in the way of a smaller one
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """A disk of a given size, in place of the one before."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-
-    def mount(size: str) -> Path:
-        again = "remount," if os.path.ismount(disk) else ""
-        command = ["mount", "-t", "tmpfs", "-o", f"{again}size={size}", "tmpfs", str(disk)]
-        if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("a small tmpfs can be mounted by root only")
-        return disk
-
-    yield mount
-    if os.path.ismount(disk):
-        subprocess.run(["umount", "-l", str(disk)], check=True)  # later, if some array still lies on it
 
 
 def test_a_disk_that_fills_costs_nothing_that_was_saved(

@@ -608,27 +608,17 @@ def failing(error: Exception) -> Callable[..., Any]:
     return fail
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("a small tmpfs can be mounted by root only")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_full_disk_is_one_line_and_the_old_checkpoint_stays(small_disk: Path) -> None:
-    save_checkpoint(small_disk / "checkpoints", checkpoint(3))
+def test_a_full_disk_is_one_line_and_the_old_checkpoint_stays(small_disk: Callable[[str], Path]) -> None:
+    folder = small_disk("1m") / "checkpoints"
+    save_checkpoint(folder, checkpoint(3))
     for step, width in ((4, 50_021), (3, 50_021)):
         with pytest.raises(RunError) as caught:
-            save_checkpoint(small_disk / "checkpoints", checkpoint(step, width))
-        assert_one_line_with_remedy(str(caught.value), small_disk / "checkpoints" / str(step), "full", "--resume")
-        assert os.listdir(small_disk / "checkpoints") == ["3"]
-        assert_equal(load_checkpoint(small_disk / "checkpoints" / "3"), checkpoint(3))
-    save_checkpoint(small_disk / "checkpoints", checkpoint(4))
-    assert committed_steps(small_disk / "checkpoints") == [3, 4]
+            save_checkpoint(folder, checkpoint(step, width))
+        assert_one_line_with_remedy(str(caught.value), folder / str(step), "full", "--resume")
+        assert os.listdir(folder) == ["3"]
+        assert_equal(load_checkpoint(folder / "3"), checkpoint(3))
+    save_checkpoint(folder, checkpoint(4))
+    assert committed_steps(folder) == [3, 4]
 
 
 @pytest.mark.parametrize(

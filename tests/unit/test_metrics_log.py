@@ -4,9 +4,7 @@ import errno
 import json
 import math
 import os
-import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -162,19 +160,8 @@ def test_a_full_disk_leaves_no_half_record(tmp_path: Path, monkeypatch: pytest.M
     assert steps_in(path) == [1, 2]
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("a small tmpfs can be mounted by root only")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_disk_that_fills_keeps_what_was_written(small_disk: Path) -> None:
-    run = RunDirectory.create(small_disk / "run", resume=False)
+def test_a_disk_that_fills_keeps_what_was_written(small_disk: Callable[[str], Path]) -> None:
+    run = RunDirectory.create(small_disk("64k") / "run", resume=False)
     run.write_config(CONFIG)
     with pytest.raises(RunError) as caught:
         log_steps(run.metrics, *range(1, 10_000))
