@@ -41,6 +41,8 @@ class TrainConfig:
     """For all but the paper's schedule, whose peak follows from the width."""
     warmup: int = 4000
     """Steps in which the rate rises to its peak."""
+    cooldown: int = 0
+    """The last steps before max_steps, in which the rate falls in a line to 0, whatever the schedule; 0 = off."""
     label_smoothing: float = 0.1
     """ε, the probability that is taken from the true class; 0 = off."""
     smoothing_form: str = "others"
@@ -90,7 +92,8 @@ class TrainConfig:
         for key, most in (("accumulate", 1 << 20), ("threads", 4096)):
             if getattr(self, key) > most:
                 raise ConfigError(f"train.{key}={getattr(self, key)} must be at most {most:,}")
-        for key in ["max_epochs", "max_minutes", "weight_decay", "consistency", "clip", "patience", "threads"]:
+        may_be_off = "max_epochs max_minutes weight_decay cooldown consistency clip patience threads"
+        for key in may_be_off.split():
             if getattr(self, key) < 0:
                 raise ConfigError(f"train.{key}={getattr(self, key)} must not be negative; 0 means off")
         for key in ("beta1", "beta2", "ema", "label_smoothing"):

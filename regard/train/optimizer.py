@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.checkpoint import MOVING_AVERAGE
 from regard.errors import CheckpointError
 from regard.train.config import TrainConfig
-from regard.train.schedule import constant_rate, cosine_rate, inverse_sqrt_rate, paper_rate
+from regard.train.schedule import constant_rate, cooled, cosine_rate, inverse_sqrt_rate, paper_rate
 
 MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
@@ -30,6 +30,12 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
 
 def rate_at(step: int, config: TrainConfig, width: int) -> float:
     """The learning rate of a step, from 1."""
+    rate = scheduled_rate(step, config, width)
+    return cooled(rate, step, config.max_steps, config.cooldown) if config.cooldown else rate
+
+
+def scheduled_rate(step: int, config: TrainConfig, width: int) -> float:
+    """Before it is cooled down."""
     match config.schedule:
         case "paper":
             return paper_rate(step, width, config.warmup)

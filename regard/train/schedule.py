@@ -28,3 +28,8 @@ def cosine_rate(step: int, peak: float, warmup: int, total: int) -> float:
 def constant_rate(step: int, peak: float, warmup: int) -> float:
     """Up in a line, then level."""
     return peak * min(step / max(warmup, 1), 1.0)
+
+
+def cooled(rate: float, step: int, total: int, cooldown: int) -> float:
+    """Whatever the schedule gives, on a line to 0 in the last steps, in which what large steps have learnt settles."""
+    return rate * min(max(total + 1 - step, 0) / (min(cooldown, total) + 1), 1.0)

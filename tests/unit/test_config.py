@@ -78,6 +78,7 @@ def test_each_row_of_table_3_differs_from_base_in_what_it_names():
         ({"train": {"stop_on": "bleu", "validate_bleu": False}}, "train.stop_on='bleu' needs train.validate_bleu=true"),
         ({"train": {"peak_rate": 0}}, "train.peak_rate=0.0 must be above 0"),
         ({"train": {"clip": -1}}, "train.clip=-1.0 must not be negative"),
+        ({"train": {"cooldown": -1}}, "train.cooldown=-1 must not be negative"),
         ({"train": {"consistency": -1}}, "train.consistency=-1.0 must not be negative"),
         (
             {"train": {"consistency": 5}, "model": {"dropout": 0}},

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -524,6 +525,20 @@ def test_each_schedule_is_reached_by_its_name(schedule: str):
     }
     assert len(set(expected.values())) == len(SCHEDULES)
     assert rate_at(350, config, 64) == expected[schedule]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_last_steps_cool_any_schedule_down(schedule: str):
+    """On a line from the schedule's own rate; before them, nothing knows that they will come."""
+    config = TrainConfig(schedule=schedule, peak_rate=2e-3, warmup=70, max_steps=700)
+    cooling = replace(config, cooldown=99)
+    for step, share in ((1, 1.0), (350, 1.0), (601, 1.0), (602, 0.99), (651, 0.5), (700, 0.01)):
+        assert rate_at(step, cooling, 64) == pytest.approx(share * rate_at(step, config, 64), rel=1e-12)
+
+
+def test_a_run_shorter_than_its_cooldown_cools_from_the_start():
+    config = TrainConfig(schedule="constant", peak_rate=1.0, warmup=1, max_steps=9, cooldown=500)
+    assert [rate_at(step, config, 64) for step in range(1, 10)] == pytest.approx([n / 10 for n in range(9, 0, -1)])
 
 
 def test_a_rate_is_set_on_every_group():
