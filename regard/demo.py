@@ -7,6 +7,9 @@ shows what it found.
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -126,12 +129,22 @@ def show(translator: Translator, book: Phrasebook, results: dict[str, Any], cons
     for (source, target), translation in zip(pairs, translator.translate([pair[0] for pair in pairs]), strict=True):
         mark = "" if translation.text == target else f"  (should be: {target})"
         print(f"  {source}  →  {translation.text}{mark}")
+    regard = own_name()
     console.print(
-        f"Try: echo 'The red cat sleeps.' | regard translate {out}\n"
-        f"     regard info {out}\n"
+        f"Try: echo 'The red cat sleeps.' | {regard} translate {out}\n"
+        f"     {regard} info {out}\n"
         f"     open {RunDirectory(out).report} in a browser\n"
-        f"     regard train --source YOUR.en --target YOUR.fr --out runs/mine",
+        f"     {regard} train --source YOUR.en --target YOUR.fr --out runs/mine",
         highlight=False,
         markup=False,
         soft_wrap=True,
     )
+
+
+def own_name() -> str:
+    """How this program is called again: by its path, where the shell would not find it or find another."""
+    called = Path(sys.argv[0])
+    found = shutil.which("regard")
+    if called.name != "regard" or (found is not None and Path(found).resolve() == called.resolve()):
+        return "regard"
+    return shlex.quote(str(called))

@@ -77,14 +77,24 @@ def corpus(data_directory: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Iterator[Callable[..., Outcome]]":
-    """The command line within this process: `call("translate", run, given="hello\\n")`."""
+    """The command line within this process: `call("translate", run, given="hello\\n")`.
+
+    Drawing takes longer than a tiny training, so a run gets its page only with `page=True`.
+    """
     from regard import hardware
     from regard.cli import main
     from tests.e2e.toolbox import Outcome
 
     monkeypatch.setattr(hardware, "keep_memory", lambda: None)  # it would hold for the tests that follow
 
-    def run(*arguments: object, given: str | bytes = "") -> "Outcome":
+    def run(*arguments: object, given: str | bytes = "", page: bool = False) -> "Outcome":
+        if page:
+            return main_with(*arguments, given=given)
+        with monkeypatch.context() as without:
+            without.setattr("regard.report.live.LiveReport.draw", lambda _: None)
+            return main_with(*arguments, given=given)
+
+    def main_with(*arguments: object, given: str | bytes) -> "Outcome":
         data = given if isinstance(given, bytes) else given.encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])

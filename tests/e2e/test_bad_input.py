@@ -494,7 +494,7 @@ def test_scores_are_kept_though_nobody_listens(call: Call, run: Path, monkeypatc
     monkeypatch.setattr("regard.train.session.print", closed, raising=False)
     for name in ("results.json", "report.html"):
         (run / name).unlink()
-    call("train", "--out", run, "--resume").refusal("the output cannot be written")
+    call("train", "--out", run, "--resume", page=True).refusal("the output cannot be written")
     assert json.loads((run / "results.json").read_text())["steps"] == 4
     assert (run / "report.html").is_file()
 

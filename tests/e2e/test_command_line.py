@@ -16,6 +16,7 @@ import pytest
 import regard
 from regard import hardware
 from regard.checkpoint import load_weights
+from regard.demo import own_name
 from tests.e2e.toolbox import (
     SMALL,
     TINY,
@@ -433,3 +434,19 @@ def test_a_corpus_may_move(call: Call, tmp_path: Path) -> None:
     assert metrics(run) == metrics(tmp_path / "whole")
     assert weights(run) == weights(tmp_path / "whole")
     call("train", "--out", run, "--resume").done()
+
+
+def test_what_the_demo_says_to_try_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `make demo` the program lies in .venv/bin, where no shell looks."""
+    found, hidden = tmp_path / "found" / "regard", tmp_path / "not found" / "regard"
+    for program in (found, hidden):
+        program.parent.mkdir()
+        program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(found.parent))
+    for called, name in ((found, "regard"), (hidden, f"'{hidden}'"), (Path("regard/__main__.py"), "regard")):
+        monkeypatch.setattr(sys, "argv", [str(called), "demo"])
+        assert own_name() == name
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.chdir(found.parents[1])
+    monkeypatch.setattr(sys, "argv", ["found/regard", "demo"])
+    assert own_name() == "found/regard"

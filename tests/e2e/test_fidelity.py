@@ -46,7 +46,8 @@ def assert_faithful(run: Path, source: Path, output: Path, known: list[Known]) -
     before, after = source.read_bytes().split(b"\n"), output.read_bytes().split(b"\n")
     assert len(after) == len(before)
     sentences = sorted({one.sentence for one in known})
-    alone = {one: regard.load(run).translate([one], beam=1, max_length=6)[0].text for one in sentences}
+    model = regard.load(run)
+    alone = {one: model.translate([one], beam=1, max_length=6)[0].text for one in sentences}
     for one in known:
         assert after[one.line - 1].removesuffix(b"\r").decode() == alone[one.sentence], one
     for number, (given, found) in enumerate(zip(before, after, strict=True), start=1):

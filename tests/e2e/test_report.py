@@ -67,7 +67,7 @@ def test_after_a_resume_the_page_shows_the_whole_history(tiny_run: Path, run: Pa
         shutil.rmtree(run / name)
     for name in ("report.html", "results.json"):
         (run / name).unlink()
-    assert "going on from step 2" in call("train", "--out", run, "--resume").done().err
+    assert "going on from step 2" in call("train", "--out", run, "--resume", page=True).done().err
     assert metrics(run) == metrics(tiny_run)
     assert pictures(run) == pictures(tiny_run)
     assert "step 4 of 4" in (run / "report.html").read_text()
@@ -105,10 +105,10 @@ def test_training_does_not_end_for_its_page(tiny_run: Path, small_corpus: Corpus
     """Something stands in the page's place."""
     run = tmp_path / "run"
     order = ["train", *small_corpus.options, "--out", run, *chosen(TINY)]
-    call(*order, "--set", "train.max_minutes=1e-6").done()
+    call(*order, "--set", "train.max_minutes=1e-6", page=True).done()
     (run / "report.html").unlink()
     (run / "report.html" / "inside").mkdir(parents=True)
-    said = call(*order, "--resume").done()
+    said = call(*order, "--resume", page=True).done()
     assert said.err.count("note: ") == 1
     assert f"note: {run / 'report.html'} could not be drawn" in said.err
     assert weights(run) == weights(tiny_run)
