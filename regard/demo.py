@@ -92,7 +92,7 @@ def train_demo(out: Path, seed: int, console: Console) -> tuple[Phrasebook, Tran
     try:
         trained = start(order, console)
     except Interrupted as interruption:
-        raise Interrupted(str(interruption).replace("--resume goes", "the same command goes")) from None
+        raise Interrupted(interruption.step, how="the same command") from None
     translator = load(out)
     results = trained | {
         "seed": seed,

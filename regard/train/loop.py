@@ -147,7 +147,7 @@ class Loop:
 
     def _leave(self, log: MetricsLog) -> NoReturn:
         self._save(log)
-        raise Interrupted(f"interrupted; saved at step {self.progress.step:,}, --resume goes on from there")
+        raise Interrupted(self.progress.step)
 
     def _one_step(self) -> dict[str, Any]:
         """Takes a step and gives its record."""

@@ -242,10 +242,11 @@ class Session:
 
     def _refuse_going_back(self, step: int) -> None:
         """A run that has ended, but whose last checkpoints were removed, is not lightly trained again."""
-        if is_committed(self.run.final) and committed_step(self.run.final) > step:
+        ended = committed_step(self.run.final) if is_committed(self.run.final) else 0
+        if ended > step:
             raise RunError(
-                f"{self.run.path} has ended at step {committed_step(self.run.final):,}, and its checkpoints after step "
-                f"{step:,} are gone. It translates as it is; to train that stretch again, remove {self.run.final}."
+                f"{self.run.path} has ended at step {ended:,}, and its checkpoints after step {step:,} are gone. It "
+                f"translates as it is; to train that stretch again, remove {self.run.final}."
             )
 
     def _say_plan(self, needed: int, parameters: int) -> None:

@@ -11,6 +11,10 @@ from typing import Any
 class Interrupted(BaseException):
     """By a signal, with everything saved; the message says where. No KeyboardInterrupt, for Typer swallows those."""
 
+    def __init__(self, step: int, how: str = "--resume") -> None:
+        super().__init__(f"interrupted; saved at step {step:,}, {how} goes on from there")
+        self.step = step
+
 
 class Abandoned(BaseException):
     """What can be done again was left in the middle, because a stop was asked for."""

@@ -518,7 +518,7 @@ def test_a_demo_goes_on_with_the_same_command(tmp_path: Path, monkeypatch: pytes
     from regard import demo
 
     def interrupted(*_: object) -> None:
-        raise Interrupted("interrupted; saved at step 3, --resume goes on from there")
+        raise Interrupted(3)
 
     monkeypatch.setattr(demo, "start", interrupted)
     monkeypatch.setattr(demo, "write_phrasebook", lambda *_, **__: Phrasebook([], [], [], []))
