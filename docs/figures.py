@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import regard
-from regard.data.batch import Source, pad
+from regard.data.batch import Source
 from regard.decode import Translator, source_ids
 from regard.decode.config import SearchConfig
 from regard.decode.sample import filtered
@@ -31,11 +31,11 @@ COLOURS = {"open": "#1f6f8b", "dropped": "#c0c0c0", "finished": "#2e8b57", "cut"
 def openest_logits(model: Translator, sentence: str) -> tuple[str, torch.Tensor]:
     """Of all steps of a translation that whose second best token is likeliest: what is written, and the logits."""
     ids = model.tokenizer.target.encode(model.translate(sentence)[0].text)
-    source = Source((pad([source_ids(model.tokenizer, sentence)]),))
+    source = Source.of([source_ids(model.tokenizer, sentence)])
     steps: list[tuple[str, torch.Tensor]] = []
     with torch.inference_mode():
         state = model.model.start(source)
-        for place, token in enumerate([model.model.start_id, *ids]):
+        for place, token in enumerate([model.model.symbols.start, *ids]):
             logits, state = model.model.step(torch.tensor([token]), state)
             steps.append((model.tokenizer.target.decode(ids[:place]), logits))
     return max(steps, key=lambda step: float(step[1].softmax(-1).topk(2).values[0, 1]))

@@ -32,6 +32,7 @@ from regard.data.prepare import Task, prepare
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
 from regard.models.presets import PRESETS
+from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, START, UNKNOWN, Tokenizer, TokenizerConfig
 from regard.train.feed import Feed
 
@@ -188,7 +189,7 @@ def write_batches(data: Path, folder: Path, console: Console) -> dict[str, Any]:
     meta = prepare(task, folder / "store")
     tokenizer = Tokenizer.load(folder / "store" / "tokenizer.json")
     store = Store.open(folder / "store")
-    feed = Feed(store, tokenizer, corpus_weights=[1.0], start_id=START, budget=BUDGET, seed=SEED)
+    feed = Feed(store, tokenizer, corpus_weights=[1.0], symbols=RESERVED, budget=BUDGET, seed=SEED)
     batches, _ = feed.take(Position(), feed.batches_in(0))
     path = folder / "batches.npz"
     save_batches(path, batches)
@@ -199,7 +200,7 @@ def write_batches(data: Path, folder: Path, console: Console) -> dict[str, Any]:
 def save_batches(path: Path, batches: Sequence[Batch]) -> None:
     arrays: dict[str, Any] = {}
     for number, batch in enumerate(batches):
-        arrays[f"{number}.source"] = batch.source.tokens.numpy()
+        arrays[f"{number}.source"] = batch.source.values.numpy()
         arrays[f"{number}.target_in"] = batch.target_in.numpy()
         arrays[f"{number}.target_out"] = batch.target_out.numpy()
     np.savez(path, **arrays)

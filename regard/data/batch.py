@@ -1,42 +1,94 @@
-"""Batch and collation: rows of token ids become padded tensors.
+"""Rows of unequal length as padded tensors that carry their masks, and a batch of sentence pairs.
 
-Axes: B sentences, S source positions, T target positions.
+Axes: B sentences, S source positions, T target positions, L positions of any sequence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from regard.text.tokenizer import END, PAD
+from regard.text.symbols import Symbols
 
-Ids = Sequence[int] | np.ndarray
+Row = Sequence[int] | np.ndarray
+"""Ids of one example, or its vectors, one a position."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """Rows of unequal length in one tensor: ids, or vectors behind a third axis; `mask` is True where a row is."""
+
+    values: Shaped[Tensor, "B L *features"]
+    mask: Bool[Tensor, "B L"]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], *, fill: int = 0, length: int = 0) -> Self:
+        """Filled up with `fill` on the right: to the longest row, or to `length` if that is more."""
+        first = np.asarray(rows[0])
+        longest = max(length, *map(len, rows))
+        is_vectors = first.ndim == 2
+        shape = (len(rows), longest, first.shape[1]) if is_vectors else (len(rows), longest)
+        table = np.full(shape, fill, dtype=np.float32 if is_vectors else np.int64)
+        for index, row in enumerate(rows):
+            table[index, : len(row)] = row
+        lengths = torch.tensor([len(row) for row in rows])
+        return cls(torch.from_numpy(table), torch.arange(longest)[None, :] < lengths[:, None])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Padded]) -> Self:
+        """The rows of all, which are equally long."""
+        return cls(torch.cat([part.values for part in parts]), torch.cat([part.mask for part in parts]))
+
+    def rows(self, index: Int[Tensor, " R"]) -> Padded:
+        return Padded(self.values[index], self.mask[index])
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a decoder may look at: one or more padded sequences of token ids, and ids of this row's own.
+    """What a decoder may look at: one or more padded inputs, and ids of this row's own.
 
     `extra` holds the ids that exist in one row only (words copied from its source); a model without copying ignores it.
     """
 
-    sequences: tuple[Int[Tensor, "B _"], ...]
+    inputs: tuple[Padded, ...]
     extra: Int[Tensor, "B _"] | None = None
 
+    @classmethod
+    def of(cls, *columns: Sequence[Row], fill: int = 0, length: int = 0) -> Self:
+        """Each column's rows, padded."""
+        return cls(tuple(Padded.of(rows, fill=fill, length=length) for rows in columns))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Source]) -> Self:
+        """The sentences of all, whose inputs are equally long."""
+        extras = [part.extra for part in parts if part.extra is not None]
+        inputs = zip(*(part.inputs for part in parts), strict=True)
+        return cls(tuple(Padded.joined(same) for same in inputs), torch.cat(extras) if extras else None)
+
     @property
-    def tokens(self) -> Int[Tensor, "B S"]:
-        """The first, and mostly the only, sequence."""
-        return self.sequences[0]
+    def values(self) -> Shaped[Tensor, "B S *features"]:
+        """The first, and mostly the only, input."""
+        return self.inputs[0].values
 
     @property
     def mask(self) -> Bool[Tensor, "B S"]:
-        """True where the first sequence has a token."""
-        return self.tokens != PAD
+        """True where the first input has a position."""
+        return self.inputs[0].mask
+
+    def __len__(self) -> int:
+        return self.values.size(0)
+
+    def rows(self, index: Int[Tensor, " R"]) -> Source:
+        """These sentences, in this order; one may be repeated."""
+        return Source(tuple(one.rows(index) for one in self.inputs), None if self.extra is None else self.extra[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,42 +98,43 @@ class Batch:
     source: Source
     target_in: Int[Tensor, "B T"]  # <s> y1 … yn
     target_out: Int[Tensor, "B T"]  # y1 … yn </s>
+    target_mask: Bool[Tensor, "B T"]
     num_tokens: int  # unpadded positions of target_out
-    num_source_tokens: int
 
     def twice(self) -> Batch:
         """All sentences, and all of them again."""
-        extra = self.source.extra
+        rows = torch.arange(len(self.source)).repeat(2)
         return Batch(
-            source=Source(
-                tuple(torch.cat([rows, rows]) for rows in self.source.sequences),
-                None if extra is None else torch.cat([extra, extra]),
-            ),
-            target_in=torch.cat([self.target_in, self.target_in]),
-            target_out=torch.cat([self.target_out, self.target_out]),
+            source=self.source.rows(rows),
+            target_in=self.target_in[rows],
+            target_out=self.target_out[rows],
+            target_mask=self.target_mask[rows],
             num_tokens=2 * self.num_tokens,
-            num_source_tokens=2 * self.num_source_tokens,
         )
 
 
-def pad(rows: Sequence[Ids], width: int = 0) -> Int[Tensor, "B L"]:
-    """Rows of unequal length, filled up with PAD on the right: to the longest, or to `width` if that is more."""
-    table = np.full((len(rows), max(width, *map(len, rows))), PAD, dtype=np.int64)
-    for index, row in enumerate(rows):
-        table[index, : len(row)] = row
-    return torch.from_numpy(table)
-
-
-def collate(sources: Sequence[Ids], targets: Sequence[Ids], start_id: int) -> Batch:
-    """Targets without start and end; sources as they are looked at."""
-    target_out = pad([np.append(np.asarray(row, dtype=np.int64), END) for row in targets])
-    target_in = torch.cat([torch.full((len(targets), 1), start_id), target_out[:, :-1]], dim=1)
-    # Where a row is shorter than the longest, its end symbol has moved into the input; the truth ends before it.
-    target_in = target_in.masked_fill(target_out == PAD, PAD)
+def pair_batch(source: Source, targets: Sequence[Row], symbols: Symbols) -> Batch:
+    """`targets` as they are to be generated, the end symbol included; the decoder reads them shifted right."""
+    target = Padded.of(targets, fill=symbols.pad)
+    starts = torch.full((len(targets), 1), symbols.start)
+    shifted = torch.cat([starts, target.values[:, :-1]], dim=1)
     return Batch(
-        source=Source((pad(sources),)),
-        target_in=target_in,
-        target_out=target_out,
-        num_tokens=int((target_out != PAD).sum()),
-        num_source_tokens=sum(map(len, sources)),
+        source=source,
+        # Where a row is shorter than the longest, its end symbol has moved into the input; the truth ends before it.
+        target_in=shifted.masked_fill(~target.mask, symbols.pad),
+        target_out=target.values,
+        target_mask=target.mask,
+        num_tokens=int(target.mask.sum()),
     )
+
+
+def moved(value: T, device: torch.device | str) -> T:
+    """A batch, or any frozen dataclass or tuple of tensors, with its tensors on another device."""
+    held: Any = value
+    if isinstance(held, Tensor):
+        return cast(T, held.to(device))
+    if isinstance(held, tuple):
+        return cast(T, tuple(moved(each, device) for each in cast(tuple[Any, ...], held)))
+    if is_dataclass(held) and not isinstance(held, type):
+        return cast(T, type(held)(**{each.name: moved(getattr(held, each.name), device) for each in fields(held)}))
+    return value

@@ -29,9 +29,9 @@ class Ensemble:
     """A `Decodable`; its logits are the logarithms of the mean probabilities."""
 
     def __init__(self, models: Sequence[Decodable]) -> None:
-        if len({model.start_id for model in models}) != 1:
+        if len({model.symbols for model in models}) != 1:
             raise ConfigError("the models of an ensemble begin with different start symbols; train them alike")
-        self.models, self.start_id = tuple(models), models[0].start_id
+        self.models, self.symbols = tuple(models), models[0].symbols
 
     def start(self, source: Source) -> EnsembleState:
         return EnsembleState(tuple(model.start(source) for model in self.models))

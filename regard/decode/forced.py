@@ -55,7 +55,7 @@ def force(
     with torch.inference_mode():
         state = model.start(source)
         rows = list(range(len(wanted)))
-        tokens = torch.full((len(rows),), model.start_id, device=source.tokens.device)
+        tokens = torch.full((len(rows),), model.symbols.start, device=source.values.device)
         for place in range(max(map(len, wanted), default=0)):
             staying = [number for number, row in enumerate(rows) if place < len(wanted[row])]
             if len(staying) < len(rows):

@@ -163,7 +163,7 @@ def sample(
     demands = [NO_DEMANDS] * len(limits) if demands is None else demands
     check_demands(demands, limits, config)
     with torch.inference_mode():
-        state, draws = model.start(source), Draws.first(model.start_id, limits, config, keys, demands)
+        state, draws = model.start(source), Draws.first(model.symbols.start, limits, config, keys, demands)
         if config.nbest > 1:
             state = state.reorder(draws.rows // config.nbest)
         while len(draws.rows):

@@ -38,7 +38,10 @@ def search(
     demands = [NO_DEMANDS] * len(limits) if demands is None else demands
     check_demands(demands, limits, config)
     with torch.inference_mode():
-        state, beams = model.start(source), Beams.first(model.start_id, limits, config, demands, source.mask, recorder)
+        state, beams = (
+            model.start(source),
+            Beams.first(model.symbols.start, limits, config, demands, source.mask, recorder),
+        )
         if config.groups > 1:
             state = state.reorder(beams.sentences)
         while not beams.done:
@@ -68,12 +71,12 @@ def length_limits(source: Source, config: SearchConfig, max_lengths: Sequence[in
     """How many tokens each sentence may get, the end symbol counted."""
     if max_lengths is None:
         max_lengths = [config.limit(length) for length in source.mask.sum(1).tolist()]
-    if len(max_lengths) != len(source.tokens):
-        raise ConfigError(f"max_lengths has {len(max_lengths)} limits for {len(source.tokens)} sentences")
+    if len(max_lengths) != len(source):
+        raise ConfigError(f"max_lengths has {len(max_lengths)} limits for {len(source)} sentences")
     for sentence, limit in enumerate(max_lengths):
         if limit < 1:
             raise ConfigError(f"max_lengths[{sentence}]={limit} must be 1 or more")
-    return torch.tensor(max_lengths, dtype=torch.long, device=source.tokens.device)
+    return torch.tensor(max_lengths, dtype=torch.long, device=source.values.device)
 
 
 def check_demands(demands: Sequence[Demands], limits: Int[Tensor, " B"], config: SearchConfig) -> None:

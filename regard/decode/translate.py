@@ -16,7 +16,7 @@ from typing import Any, Unpack
 import torch
 from torch import nn
 
-from regard.data.batch import pad
+from regard.data.batch import Source, moved
 from regard.decode.alignment import Alignment, align, source_words, target_words
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
@@ -31,7 +31,7 @@ from regard.decode.translation import BLANK, Translation, joined, joined_alignme
 from regard.decode.units import Plan, plan_line
 from regard.decode.wording import text_of
 from regard.errors import ConfigError
-from regard.models.interface import Decodable, Source
+from regard.models.interface import Decodable
 from regard.text.documents.part import one_line
 from regard.text.keep import around, kept_spans, missing, spans_of
 from regard.text.tokenizer import END, UNKNOWN, Tokenizer
@@ -240,11 +240,11 @@ class Translator:
         if job.heads is None and not job.trace:
             return {}
         asked = [(number, rank) for number, found in enumerate(hypotheses) for rank in range(len(found))]
-        rows = torch.tensor([number for number, _ in asked], device=source.tokens.device)
+        rows = torch.tensor([number for number, _ in asked], device=source.values.device)
         ones = [hypotheses[number][rank] for number, rank in asked]
         answers = force(
             self.model,
-            Source((source.tokens[rows],)),
+            source.rows(rows),
             [one.tokens for one in ones],
             ended=[len(one.token_scores) > len(one.tokens) for one in ones],
             look=True,
@@ -253,7 +253,7 @@ class Translator:
         return dict(zip(asked, answers, strict=True))
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> Source:
-        return Source((pad(rows, padded_length(max(map(len, rows)))).to(self.device),))
+        return moved(Source.of(rows, length=padded_length(max(map(len, rows)))), self.device)
 
     # Reading what was found
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.data.batch import Batch, collate
+from regard.data.batch import Batch, Source, pair_batch
 from regard.data.batching import cut
 from regard.decode.options import ignore
 from regard.decode.translate import Translator, evaluating, source_ids
 from regard.evaluate.metrics import Scores, evaluate_texts
-from regard.text.tokenizer import Tokenizer, join_pieces
+from regard.text.tokenizer import Symbols, Tokenizer, join_pieces
 from regard.train.loss import Smoothing, batch_loss
 
 
@@ -42,14 +42,17 @@ class Pairs:
         return Pairs(sources, targets, [self.tags[place] for place in places] if self.tags else ())
 
 
-def pair_batches(tokenizer: Tokenizer, pairs: Pairs, start_id: int, budget: int) -> list[Batch]:
+def pair_batches(tokenizer: Tokenizer, pairs: Pairs, symbols: Symbols, budget: int) -> list[Batch]:
     """Given pairs in batches of alike lengths; a pair longer than the budget is a batch of its own."""
     sources = [source_ids(tokenizer, text, pairs.tag_of(index)) for index, text in enumerate(pairs.sources)]
     targets = tokenizer.target.encode_batch(list(pairs.targets))
     longer = np.array([max(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
     order = np.argsort(longer, kind="stable")
     batches = [rows for rows in cut(order, longer[order], budget) if len(rows)]
-    return [collate([sources[i] for i in rows], [targets[i] for i in rows], start_id) for rows in batches]
+    return [
+        pair_batch(Source.of([sources[i] for i in rows]), [[*targets[i], symbols.end] for i in rows], symbols)
+        for rows in batches
+    ]
 
 
 def mean_loss(model: nn.Module, batches: Sequence[Batch], progress: Callable[[int], None] = ignore) -> float:

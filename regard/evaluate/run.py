@@ -80,5 +80,5 @@ def reference_loss(translator: Translator, pairs: Pairs) -> tuple[float, float]:
 
     model = translator.model
     assert isinstance(model, nn.Module)
-    loss = mean_loss(model, pair_batches(translator.tokenizer, pairs, model.start_id, LOSS_TOKENS))
+    loss = mean_loss(model, pair_batches(translator.tokenizer, pairs, model.symbols, LOSS_TOKENS))
     return loss, math.exp(min(loss, 100.0))

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Source
+from regard.text.symbols import Symbols
 
 __all__ = ["Architecture", "Attentive", "Decodable", "LinearOutput", "Source", "State"]
 
@@ -30,7 +31,8 @@ class State(Protocol):
 class Decodable(Protocol):
     """Anything that search, sampling, serving and inspection can drive; the logits' width belongs to the state."""
 
-    start_id: int
+    symbols: Symbols
+    """Which of the classes start and end an output, and which are never generated."""
 
     def start(self, source: Source) -> Any:
         """Encode; the state has one row a sentence."""

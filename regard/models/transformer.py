@@ -6,7 +6,7 @@ Axes: B sentences, S source positions, T target positions, R rows of a search, D
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,15 +19,15 @@ from regard.nn.dropout import dropout
 from regard.nn.embedding import Embedding, new_matrix
 from regard.nn.feedforward import FeedForward
 from regard.nn.linear import linear
-from regard.nn.masks import causal_mask, padding_mask
+from regard.nn.masks import causal_mask, key_mask
 from regard.nn.positions import POSITIONS, build_positions
-from regard.text.tokenizer import END, PAD, START
+from regard.text.symbols import RESERVED, Symbols
 
 NORMS = ("post", "pre")
 SHARES = ("all", "target", "none")
 MOST_LAYERS = 1000
 """Each layer takes memory beside its parameters, which a stranger's config could ask for."""
-STARTS = {"start": START, "end": END, "padding": PAD}
+STARTS = ("start", "end", "padding")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class TransformerConfig:
         for key in ("dropout", "attention_dropout", "activation_dropout"):
             if not 0.0 <= getattr(self, key) < 1.0:
                 raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 0 and below 1")
-        choices = {"norm": NORMS, "positions": POSITIONS, "share": SHARES, "start": tuple(STARTS)}
+        choices = {"norm": NORMS, "positions": POSITIONS, "share": SHARES, "start": STARTS}
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
@@ -109,7 +109,12 @@ class Residual(nn.Module):
         return self.norm(x + dropout(sublayer(x), self.dropout, self.training))
 
 
-def attention_layer(config: TransformerConfig) -> MultiHeadAttention:
+def starting(symbols: Symbols, start: str) -> Symbols:
+    """The symbols of a decoder that reads first what `model.start` says."""
+    return replace(symbols, start={"start": symbols.start, "end": symbols.end, "padding": symbols.pad}[start])
+
+
+def attention_layer(config: TransformerConfig, block: str) -> MultiHeadAttention:
     return MultiHeadAttention(
         config.width,
         config.heads,
@@ -117,15 +122,16 @@ def attention_layer(config: TransformerConfig) -> MultiHeadAttention:
         value_width=config.value_width,
         bias=config.bias,
         dropout=config.attention_dropout,
+        block=block,
     )
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, number: int) -> None:
         super().__init__()
-        self.attention = attention_layer(config)
+        self.attention = attention_layer(config, f"encoder.{number}.self")
         self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
         self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
 
@@ -139,10 +145,10 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention over the source, then the feed-forward network."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, number: int) -> None:
         super().__init__()
-        self.attention = attention_layer(config)
-        self.cross_attention = attention_layer(config)
+        self.attention = attention_layer(config, f"decoder.{number}.self")
+        self.cross_attention = attention_layer(config, f"decoder.{number}.cross")
         self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
         self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
 
@@ -218,9 +224,11 @@ class TransformerState:
 class Transformer(nn.Module):
     """Decodable, and trainable on a `Batch`."""
 
-    def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
+    def __init__(
+        self, config: TransformerConfig, source_size: int, target_size: int, symbols: Symbols = RESERVED
+    ) -> None:
         super().__init__()
-        self.config, self.start_id = config, STARTS[config.start]
+        self.config, self.symbols = config, starting(symbols, config.start)
         if config.share == "all" and source_size != target_size:
             raise ConfigError(
                 f"model.share='all' needs one vocabulary, but the source has {source_size} entries and the target "
@@ -231,8 +239,8 @@ class Transformer(nn.Module):
         positions = [build_positions(config.positions, config.width, config.max_positions) for _ in range(2)]
         self.source_embedding = Embedding(source, positions[0], config.dropout)
         self.target_embedding = Embedding(target, positions[1], config.dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.encoder = nn.ModuleList(EncoderLayer(config, number) for number in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config, number) for number in range(config.decoder_layers))
         last_norm = (lambda: nn.LayerNorm(config.width)) if config.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = last_norm(), last_norm()
         self.output_weight = new_matrix(target_size, config.width) if config.share == "none" else target
@@ -243,18 +251,17 @@ class Transformer(nn.Module):
         return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
 
     def encode(self, source: Source, probe: Probe | None = None) -> Float[Tensor, "B S D"]:
-        mask = padding_mask(source.tokens)
-        x = self.source_embedding(source.tokens)
+        mask = key_mask(source.mask)
+        x = self.source_embedding(source.values)
         for layer in self.encoder:
             x = layer(x, mask, probe)
         return self.encoder_norm(x)
 
     def features(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
         """The decoder's output before the last projection, for every target position."""
-        memory, memory_mask = self.encode(batch.source, probe), padding_mask(batch.source.tokens)
+        memory, memory_mask = self.encode(batch.source, probe), key_mask(batch.source.mask)
         length = batch.target_in.size(1)
-        # A start symbol may be padding itself (Marian), so the mask comes from the output side.
-        mask = causal_mask(length, length) & padding_mask(batch.target_out)
+        mask = causal_mask(length, length, batch.target_in.device) & key_mask(batch.target_mask)
         x = self.target_embedding(batch.target_in)
         for layer in self.decoder:
             x = layer(x, memory, mask, memory_mask, probe)
@@ -270,7 +277,7 @@ class Transformer(nn.Module):
     def start(self, source: Source, probe: Probe | None = None) -> TransformerState:
         memory = self.encode(source, probe)
         memories = tuple(layer.remember(memory) for layer in self.decoder_layers)
-        return TransformerState(memories, padding_mask(source.tokens), torch.arange(memory.size(0)))
+        return TransformerState(memories, key_mask(source.mask), torch.arange(memory.size(0)))
 
     def step(
         self, tokens: Int[Tensor, " R"], state: TransformerState, probe: Probe | None = None
@@ -290,5 +297,5 @@ class Transformer(nn.Module):
         """As `step`, and the attention over the source, by layer (Y) and head (N)."""
         probe = Probe()
         logits, after = self.step(tokens, state, probe)
-        across = torch.stack([look.weights.transpose(1, 2).flatten(0, 1) for look in probe.looks[1::2]], 1)
+        across = torch.stack([look.weights.transpose(1, 2).flatten(0, 1) for look in probe.of("decoder", "cross")], 1)
         return logits, after, across

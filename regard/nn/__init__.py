@@ -2,6 +2,7 @@
 
 from regard.nn.attention import (
     KVCache,
+    Look,
     MultiHeadAttention,
     Probe,
     attend,
@@ -9,18 +10,38 @@ from regard.nn.attention import (
     encoder_decoder_attention,
 )
 from regard.nn.feedforward import FeedForward
-from regard.nn.masks import causal_mask, padding_mask
+from regard.nn.masks import (
+    causal_mask,
+    from_additive,
+    from_hidden_zero,
+    from_padding_flags,
+    key_mask,
+    lengths_mask,
+    padding_mask,
+    to_additive,
+    to_hidden_zero,
+    to_padding_flags,
+)
 from regard.nn.positions import sinusoids
 
 __all__ = [
     "FeedForward",
     "KVCache",
+    "Look",
     "MultiHeadAttention",
     "Probe",
     "attend",
     "basic_self_attention",
     "causal_mask",
     "encoder_decoder_attention",
+    "from_additive",
+    "from_hidden_zero",
+    "from_padding_flags",
+    "key_mask",
+    "lengths_mask",
     "padding_mask",
     "sinusoids",
+    "to_additive",
+    "to_hidden_zero",
+    "to_padding_flags",
 ]

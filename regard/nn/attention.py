@@ -25,20 +25,42 @@ log = logging.getLogger(__name__)
 class Look:
     """What one attention did: its inputs by head, the scores before the softmax and the weights behind it."""
 
+    block: str
+    """Which attention of the model: `encoder.2.self`, `decoder.0.cross` … (side, layer, kind)."""
     queries: Float[Tensor, "B N T H"]
     keys: Float[Tensor, "B N K H"]
     scores: Float[Tensor, "B N T K"]
     weights: Float[Tensor, "B N T K"]
 
+    @property
+    def side(self) -> str:
+        """`encoder` or `decoder`."""
+        return self.block.split(".")[0]
+
+    @property
+    def layer(self) -> int:
+        """From 0."""
+        return int(self.block.split(".")[1])
+
+    @property
+    def kind(self) -> str:
+        """`self` or `cross`."""
+        return self.block.split(".")[2]
+
 
 @dataclass(slots=True)
 class Probe:
-    """Handed down a forward pass, it keeps what every attention did, in the order in which they ran."""
+    """Handed down a forward pass, it keeps what every attention did. Each look knows its block; their order is free."""
 
     looks: list[Look] = field(default_factory=list)
 
-    def record(self, queries: Tensor, keys: Tensor, scores: Tensor, weights: Tensor) -> None:
-        self.looks.append(Look(queries.detach(), keys.detach(), scores.detach(), weights.detach()))
+    def record(self, block: str, queries: Tensor, keys: Tensor, scores: Tensor, weights: Tensor) -> None:
+        self.looks.append(Look(block, queries.detach(), keys.detach(), scores.detach(), weights.detach()))
+
+    def of(self, side: str, kind: str) -> list[Look]:
+        """The looks of one side's attention of one kind, by layer."""
+        found = [look for look in self.looks if (look.side, look.kind) == (side, kind)]
+        return sorted(found, key=lambda look: look.layer)
 
 
 def attend(
@@ -49,8 +71,9 @@ def attend(
     *,
     dropout: float = 0.0,
     probe: Probe | None = None,
+    block: str = "",
 ) -> Float[Tensor, "B N T Hv"]:
-    """softmax(QKᵀ/√d_k + M) V (section 3.2.1); a query that may look at nothing gets 0.
+    """softmax(QKᵀ/√d_k + M) V (section 3.2.1); a query that may look at nothing gets 0. A probe records it as `block`.
 
     The fused kernel when nobody looks; the explicit softmax when a probe does, or when weights are to be dropped (the
     fused kernel for CPUs has no dropout).
@@ -64,7 +87,7 @@ def attend(
     if mask is not None:  # … and gets nothing
         weights = weights * mask.any(-1, keepdim=True)
     if probe is not None:
-        probe.record(q_BNTH, k_BNKH, scores, weights)
+        probe.record(block, q_BNTH, k_BNKH, scores, weights)
     return drop(weights, dropout, training=True) @ v_BNKH
 
 
@@ -122,6 +145,7 @@ class MultiHeadAttention(nn.Module):
 
     W_Q, W_K and W_V lie below each other in one matrix, so that self-attention projects in one product; `kernels` shows
     them by head. d_k = d_v = D/heads unless `key_width`, `value_width` say otherwise; then any number of heads fits.
+    `block` names the layer for a probe.
     """
 
     def __init__(
@@ -133,8 +157,10 @@ class MultiHeadAttention(nn.Module):
         value_width: int = 0,
         bias: bool = True,
         dropout: float = 0.0,
+        block: str = "",
     ) -> None:
         super().__init__()
+        self.block = block
         if not (key_width and value_width) and width % heads:
             raise ConfigError(
                 f"model.width={width} is not divisible by model.heads={heads}; "
@@ -181,7 +207,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """The rest, once queries, keys and values are there."""
         dropout = self.dropout if self.training else 0.0
-        return self.output(join_heads(attend(q_BNTH, cache.keys, cache.values, mask, dropout=dropout, probe=probe)))
+        heads = attend(q_BNTH, cache.keys, cache.values, mask, dropout=dropout, probe=probe, block=self.block)
+        return self.output(join_heads(heads))
 
     def step(
         self,

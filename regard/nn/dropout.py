@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 LEVELS = 1 << 16
 
@@ -29,17 +29,3 @@ def dropout(x: Float[Tensor, "*shape"], probability: float, training: bool) -> F
     if not training or probability == 0.0:
         return x
     return x * keep_mask(x.shape, probability, x)
-
-
-class Dropout(nn.Module):
-    """`dropout` as a module, off in evaluation."""
-
-    def __init__(self, probability: float) -> None:
-        super().__init__()
-        self.probability = probability
-
-    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        return dropout(x, self.probability, self.training)
-
-    def extra_repr(self) -> str:
-        return f"{self.probability}"

@@ -9,17 +9,20 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.text.tokenizer import PAD
+
+def key_mask(mask: Bool[Tensor, "B S"]) -> Bool[Tensor, "B 1 1 S"]:
+    """Every query may look where `mask` is True, and at no padding."""
+    return mask[:, None, None, :]
 
 
-def padding_mask(tokens: Int[Tensor, "B S"]) -> Bool[Tensor, "B 1 1 S"]:
-    """Nobody looks at padding."""
-    return (tokens != PAD)[:, None, None, :]
+def padding_mask(tokens: Int[Tensor, "B S"], pad_id: int) -> Bool[Tensor, "B 1 1 S"]:
+    """The same from ids, for those who mark padding by an id."""
+    return key_mask(tokens != pad_id)
 
 
 def lengths_mask(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B 1 1 S"]:
     """The same from lengths: positions below a row's length may be looked at."""
-    return (torch.arange(size, device=lengths.device)[None, :] < lengths[:, None])[:, None, None, :]
+    return key_mask(torch.arange(size, device=lengths.device)[None, :] < lengths[:, None])
 
 
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 T K"]:

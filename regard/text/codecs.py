@@ -9,9 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-PAD, START, END, UNKNOWN = 0, 1, 2, 3
-SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
-"""How the reserved ids are shown; never looked up."""
+from regard.text.symbols import SPECIALS, UNKNOWN
 
 Offsets = list[tuple[int, int]]
 
@@ -88,6 +86,10 @@ class Codec(ABC):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text."""
         return [self.encode(text) for text in texts]
+
+    def knows_all(self, ids: Iterable[int]) -> bool:
+        """Whether none of the ids stands for an unknown word."""
+        return UNKNOWN not in ids
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as people should see it; one string an id."""

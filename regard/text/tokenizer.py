@@ -15,11 +15,6 @@ from regard.errors import CheckpointError, ConfigError
 from regard.files import read_bounded
 from regard.text.bpe import BYTE_SYMBOLS, SYMBOL_BYTES, BpeCodec
 from regard.text.codecs import (
-    END,
-    PAD,
-    SPECIALS,
-    START,
-    UNKNOWN,
     ByteCodec,
     CharacterCodec,
     Codec,
@@ -27,6 +22,7 @@ from regard.text.codecs import (
     WordPieceCodec,
     join_pieces,
 )
+from regard.text.symbols import END, PAD, RESERVED, SPECIALS, START, UNKNOWN, Symbols
 from regard.text.vocabulary import (
     Texts,
     chained,
@@ -41,11 +37,13 @@ __all__ = [
     "END",
     "KINDS",
     "PAD",
+    "RESERVED",
     "SPECIALS",
     "START",
     "UNKNOWN",
     "BpeCodec",
     "Codec",
+    "Symbols",
     "Tokenizer",
     "TokenizerConfig",
     "fitted_size",

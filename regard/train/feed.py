@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.data.batch import Batch, collate
+from regard.data.batch import Batch, Source, pair_batch
 from regard.data.batching import Indices, Position, check_budget, plan_epoch
 from regard.data.sampling import resample
 from regard.data.store import Column, Store
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import Symbols, Tokenizer
 
 
 class Feed:
@@ -22,13 +22,13 @@ class Feed:
         tokenizer: Tokenizer,
         *,
         corpus_weights: Sequence[float],
-        start_id: int,
+        symbols: Symbols,
         budget: int,
         seed: int,
         dropout: float = 0.0,
         max_length: int | None = None,
     ) -> None:
-        self.store, self.tokenizer, self.start_id = store, tokenizer, start_id
+        self.store, self.tokenizer, self.symbols = store, tokenizer, symbols
         self.weights = np.asarray(corpus_weights, np.float64)[store.corpora]
         self.budget, self.seed, self.dropout = budget, seed, dropout
         self._longest = min(budget, max_length or budget)
@@ -48,7 +48,8 @@ class Feed:
     def batch(self, position: Position) -> Batch:
         self._enter(position.epoch)
         rows = self._batches[position.batch].tolist()
-        return collate([self._source[row] for row in rows], [self._target[row] for row in rows], self.start_id)
+        source = Source.of([self._source[row] for row in rows])
+        return pair_batch(source, [np.append(self._target[row], self.symbols.end) for row in rows], self.symbols)
 
     def take(self, position: Position, count: int) -> tuple[list[Batch], Position]:
         """`count` batches from `position` on, into the next epoch where this one ends, and the position behind them."""

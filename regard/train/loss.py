@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from regard.data.batch import Batch
 from regard.errors import ConfigError
 from regard.models.interface import LinearOutput
-from regard.text.tokenizer import PAD
 from regard.train.config import FORMS
 
 ROWS = 512
@@ -207,7 +206,7 @@ def loss_at(
 
 def real_positions(batch: Batch) -> Int[Tensor, " P"]:
     """Those of the target that are not padding, counted through all rows."""
-    return (batch.target_out != PAD).flatten().nonzero()[:, 0]
+    return batch.target_mask.flatten().nonzero()[:, 0]
 
 
 def side_by_side(positions: Int[Tensor, " P"]) -> Int[Tensor, " P"]:

@@ -291,7 +291,7 @@ class Session:
             store,
             self.tokenizer,
             corpus_weights=[corpus.weight for corpus in config.data.train],
-            start_id=cast(Decodable, model).start_id,
+            symbols=cast(Decodable, model).symbols,
             budget=config.train.batch_tokens,
             seed=config.seed,
             dropout=config.tokenizer.dropout,

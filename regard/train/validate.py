@@ -60,7 +60,7 @@ class Validator:
     def __init__(self, translator: Translator, pairs: Pairs, *, budget: int, with_bleu: bool) -> None:
         self.translator = replace(translator, config=SearchConfig(beam=1))
         self.pairs, self.with_bleu = pairs, with_bleu
-        self.batches = pair_batches(translator.tokenizer, pairs, translator.model.start_id, budget)
+        self.batches = pair_batches(translator.tokenizer, pairs, translator.model.symbols, budget)
         self.places = sample_places(pairs)
 
     def validate(self, progress: Callable[[int], None] = ignore) -> Validation:

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.data.batch import Source, collate, pad
+from regard.data.batch import Source
 from regard.models import Decodable, State, Transformer, TransformerConfig
 from regard.models.transformer import TransformerState
 from regard.nn import Probe
 from regard.text.tokenizer import END, PAD, START
+from tests.decodables import collated
 
 SOURCE_WORDS, TARGET_WORDS, FIRST_WORD = 37, 41, 3
 TOLERANCES = [(torch.float64, 1e-9), (torch.float32, 1e-4)]
@@ -57,7 +58,7 @@ def sentences(*lengths: int) -> list[list[int]]:
 def whole(model: Transformer, sources: list[list[int]], prefixes: list[list[int]]) -> Tensor:
     """Logits behind the start symbol and behind each token of the prefixes, which are equally long."""
     with torch.no_grad():
-        return model(collate(sources, prefixes, model.start_id))
+        return model(collated(sources, prefixes, model.symbols))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), TOLERANCES)
@@ -69,8 +70,8 @@ def test_cached_steps_are_the_whole_forward_pass(variant: str, dtype: torch.dtyp
     expected = whole(model, sources, targets.tolist())
     assert float(expected.std()) > 0.1
     with torch.no_grad():
-        state = model.start(Source((pad(sources),)))
-        tokens = torch.full((5,), model.start_id)
+        state = model.start(Source.of(sources))
+        tokens = torch.full((5,), model.symbols.start)
         for place in range(14):
             logits, state = model.step(tokens, state)
             assert torch.allclose(logits, expected[:, place], rtol=tolerance, atol=tolerance)
@@ -80,12 +81,12 @@ def test_cached_steps_are_the_whole_forward_pass(variant: str, dtype: torch.dtyp
 def test_a_model_and_its_state_keep_the_interface():
     model = build({})
     assert isinstance(model, Decodable)
-    assert isinstance(model.start(Source((pad(sentences(3)),))), State)
+    assert isinstance(model.start(Source.of(sentences(3))), State)
 
 
 @pytest.mark.parametrize(("start", "symbol"), [("start", START), ("end", END), ("padding", PAD)])
 def test_the_start_symbol_is_what_the_config_says(start: str, symbol: int):
-    assert build({"start": start}).start_id == symbol
+    assert build({"start": start}).symbols.start == symbol
 
 
 @dataclass
@@ -101,7 +102,7 @@ class Rows:
     @classmethod
     def first(cls, model: Transformer, sources: list[list[int]]) -> Rows:
         with torch.no_grad():
-            state = model.start(Source((pad(sources),)))
+            state = model.start(Source.of(sources))
         return cls(model, sources, state, list(range(len(sources))), [[] for _ in sources])
 
     def step(self, tolerance: float) -> None:
@@ -109,7 +110,7 @@ class Rows:
         for prefix in self.prefixes:
             prefix.append(int(torch.randint(FIRST_WORD, TARGET_WORDS, ())))
         first = self.state.length == 0
-        tokens = [self.model.start_id if first else prefix[-2] for prefix in self.prefixes]
+        tokens = [self.model.symbols.start if first else prefix[-2] for prefix in self.prefixes]
         with torch.no_grad():
             logits, self.state = self.model.step(torch.tensor(tokens), self.state)
         read = [prefix[:-1] for prefix in self.prefixes]
@@ -171,9 +172,9 @@ def test_a_probe_sees_in_steps_what_it_sees_in_the_whole_pass():
     prefixes = [[5, 7, 11], [13, 17, 19]]
     probe, stepped = Probe(), Probe()
     with torch.no_grad():
-        model(collate(sources, prefixes, model.start_id), probe)
-        state = model.start(Source((pad(sources),)))
-        tokens = torch.tensor([[model.start_id, *prefix] for prefix in prefixes])
+        model(collated(sources, prefixes, model.symbols), probe)
+        state = model.start(Source.of(sources))
+        tokens = torch.tensor([[model.symbols.start, *prefix] for prefix in prefixes])
         for place in range(4):
             stepped.looks.clear()
             _, state = model.step(tokens[:, place], state, stepped)

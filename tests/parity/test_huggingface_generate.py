@@ -37,7 +37,7 @@ from torch import Tensor
 
 from regard import hardware
 from regard.config import merged
-from regard.data.batch import Source, collate, pad
+from regard.data.batch import Source
 from regard.decode.config import SearchConfig
 from regard.decode.forced import force
 from regard.decode.search import search
@@ -49,6 +49,7 @@ from regard.nn import sinusoids
 from regard.text.phrasebook import make_phrasebook, write_phrasebook
 from regard.text.tokenizer import END, PAD, START
 from regard.train.session import Order, start
+from tests.decodables import collated
 
 SENTENCES, BEAM, LIMIT = 200, 4, 16
 ALPHAS = (0.0, 0.6, 1.0)
@@ -138,7 +139,7 @@ def their_settings(ours: Transformer) -> dict[str, Any]:
         "bos_token_id": START,
         "eos_token_id": END,
         "forced_eos_token_id": None,
-        "decoder_start_token_id": ours.start_id,
+        "decoder_start_token_id": ours.symbols.start,
     }
 
 
@@ -191,7 +192,7 @@ def transformers() -> Any:
 def random_sentences(size: int) -> Source:
     generator = random.Random(29)
     lengths = [1 + number % 20 for number in range(SENTENCES)]
-    return Source((pad([[*generator.choices(range(4, size), k=length), END] for length in lengths]),))
+    return Source.of([[*generator.choices(range(4, size), k=length), END] for length in lengths])
 
 
 # --- the two searches
@@ -226,13 +227,13 @@ def options_for(alpha: float | None) -> dict[str, Any]:
 
 
 def we_find(twins: Twins, source: Source, config: SearchConfig, limit: int = LIMIT) -> list[list[Found]]:
-    hypotheses = search(twins.ours, source, config, [limit] * len(source.tokens))
+    hypotheses = search(twins.ours, source, config, [limit] * len(source.values))
     return [[Found(one.tokens, one.finished, one.normalised) for one in ranked] for ranked in hypotheses]
 
 
 def they_find(twins: Twins, source: Source, alpha: float | None, limit: int = LIMIT) -> list[list[Found]]:
     answer = twins.theirs.generate(
-        input_ids=source.tokens,
+        input_ids=source.values,
         attention_mask=source.mask.long(),
         max_new_tokens=limit,
         do_sample=False,
@@ -244,7 +245,7 @@ def they_find(twins: Twins, source: Source, alpha: float | None, limit: int = LI
     rows: list[list[int]] = answer.sequences[:, 1:].tolist()
     scores: list[float] = [0.0] * len(rows) if alpha is None else answer.sequences_scores.tolist()
     found = [without_end(row, score, limit) for row, score in zip(rows, scores, strict=True)]
-    several = len(found) // len(source.tokens)
+    several = len(found) // len(source.values)
     return [found[place : place + several] for place in range(0, len(found), several)]
 
 
@@ -271,7 +272,7 @@ def assert_same_or_tied(
 ) -> None:
     """The same tokens, or tokens that our model ranks alike."""
     pairs = list(zip(ours, theirs, strict=True))
-    assert len(pairs) == len(source.tokens)
+    assert len(pairs) == len(source.values)
     places = [
         place
         for place, (our, their) in enumerate(pairs)
@@ -279,7 +280,7 @@ def assert_same_or_tied(
     ]
     if not places:
         return
-    rows = Source((source.tokens[places],))
+    rows = source.rows(places)
     ranks = (our_ranks(twins, rows, [side[place] for place in places], config) for side in (ours, theirs))
     apart = [(place, *pair) for place, pair in zip(places, zip(*ranks, strict=True), strict=True)]
     assert [one for one in apart if abs(one[1] - one[2]) >= TIE] == []
@@ -302,7 +303,7 @@ def test_the_logits_are_theirs(transformers: Any, settings: dict[str, Any]):
     sentences = random_sentences(twins.ours.source_embedding.weight.size(0))
     generator = random.Random(31)
     targets = [generator.choices(range(4, SIZES[1]), k=1 + place % 17) for place in range(SENTENCES)]
-    batch = collate([row[row != PAD].tolist() for row in sentences.tokens], targets, twins.ours.start_id)
+    batch = collated([row[row != PAD].tolist() for row in sentences.values], targets, twins.ours.symbols)
     real = batch.target_out != PAD
     with torch.inference_mode():
         found = twins.ours(batch)[real]
@@ -405,7 +406,7 @@ class Trained:
 
     @property
     def source(self) -> Source:
-        return Source((pad(self.sources),))
+        return Source.of(self.sources)
 
 
 @pytest.fixture(scope="module")
@@ -424,7 +425,7 @@ def trained(trained_run: Path, transformers: Any) -> Trained:
 @pytest.mark.verify
 def test_the_trained_model_has_learnt_to_translate(trained: Trained):
     """A reference is far likelier behind its own source than behind its neighbour's."""
-    wrong = Source((pad([*trained.sources[1:], trained.sources[0]]),))
+    wrong = Source.of([*trained.sources[1:], trained.sources[0]])
     right, other = (force(trained.twins.ours, source, trained.targets) for source in (trained.source, wrong))
     gain = sum(one.score for one in right) - sum(one.score for one in other)
     assert gain / sum(len(one.token_scores) for one in right) > 1.0

@@ -9,11 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, collate
+from regard.data.batch import Batch
 from regard.models import Transformer, TransformerConfig
 from regard.nn import MultiHeadAttention, sinusoids
-from regard.text.tokenizer import END, PAD, START
+from regard.text.tokenizer import END, PAD
 from regard.train.loss import ROWS, Loss, Smoothing, cross_entropy, linear_cross_entropy
+from tests.decodables import collated
 
 WIDTH, HEADS, HIDDEN, WORDS = 34, 2, 53, 41
 DEPTHS = (2, 3)
@@ -86,7 +87,7 @@ def twins(norm: str) -> tuple[Transformer, nn.Transformer]:
 def some_batch() -> Batch:
     lengths = ((3, 11), (7, 5), (13, 1))
     rows = [[torch.randint(4, WORDS, (length,)).tolist() for length in pair] for pair in lengths]
-    return collate([[*source, END] for source, _ in rows], [target for _, target in rows], START)
+    return collated([[*source, END] for source, _ in rows], [target for _, target in rows])
 
 
 def torch_logits(theirs: nn.Transformer, matrix: Tensor, batch: Batch) -> Tensor:
@@ -95,7 +96,7 @@ def torch_logits(theirs: nn.Transformer, matrix: Tensor, batch: Batch) -> Tensor
     def embed(tokens: Tensor) -> Tensor:
         return matrix[tokens] * WIDTH**0.5 + sinusoids(tokens.size(1), WIDTH).to(matrix)
 
-    source, length = batch.source.tokens, batch.target_in.size(1)
+    source, length = batch.source.values, batch.target_in.size(1)
     decoded = theirs(
         embed(source),
         embed(batch.target_in),

@@ -23,7 +23,8 @@ from regard.data.store import META, Store, StoreWriter
 from regard.errors import ConfigError
 from regard.text.codecs import ByteCodec
 from regard.text.corpus import CorpusFiles, read_pairs
-from regard.text.tokenizer import END, PAD, START, Tokenizer
+from regard.text.symbols import RESERVED
+from regard.text.tokenizer import END, PAD, Tokenizer
 from regard.train.feed import Feed
 
 LONGEST = 23
@@ -143,17 +144,17 @@ def stored(corpora: list[Rows], shard_pairs: int = 1 << 20) -> Iterator[Store]:
 
 def feed_of(store: Store, weights: list[float], budget: int = 61, seed: int = 5) -> Feed:
     tokenizer = Tokenizer(BYTES, BYTES)
-    return Feed(store, tokenizer, corpus_weights=weights, start_id=START, budget=budget, seed=seed)
+    return Feed(store, tokenizer, corpus_weights=weights, symbols=RESERVED, budget=budget, seed=seed)
 
 
 def content(batch: Batch) -> tuple[object, ...]:
-    sides = (batch.source.tokens, batch.target_in, batch.target_out)
-    return (*(side.tolist() for side in sides), batch.num_tokens, batch.num_source_tokens)
+    sides = (batch.source.values, batch.target_in, batch.target_out)
+    return (*(side.tolist() for side in sides), batch.num_tokens)
 
 
 def pairs_in(batch: Batch) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Source and target without padding and end."""
-    sides = (batch.source.tokens.tolist(), batch.target_out.tolist())
+    sides = (batch.source.values.tolist(), batch.target_out.tolist())
     return [
         (tuple(x for x in source if x not in (PAD, END)), tuple(x for x in target if x not in (PAD, END)))
         for source, target in zip(*sides, strict=True)
@@ -174,9 +175,8 @@ def test_an_epoch_of_batches_holds_the_store():
     expected = {(tuple(s), tuple(t)): times for rows, times in zip(corpora, (1, 3), strict=True) for s, t in rows}
     assert seen == expected
     for batch in batches:
-        assert max(batch.source.tokens.numel(), batch.target_out.numel()) <= 61
+        assert max(batch.source.values.numel(), batch.target_out.numel()) <= 61
         assert batch.num_tokens == sum(len(target) + 1 for _, target in pairs_in(batch))
-        assert batch.num_source_tokens == sum(len(source) + 1 for source, _ in pairs_in(batch))
 
 
 @settings(max_examples=25)

@@ -52,7 +52,7 @@ class Looking(Hashed):
         self.eyes = torch.randn(BUCKETS, 13, generator=torch.Generator().manual_seed(seed ^ 77))
 
     def start(self, source: Source) -> Any:
-        return Gaze(super().start(source), source.tokens != PAD)
+        return Gaze(super().start(source), source.values != PAD)
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
         logits, after = super().step(tokens, state.hashes)
@@ -783,7 +783,7 @@ def demands_for(seed: int, kind: int) -> Demands:
 
 def same_width(sentences: list[list[int]]) -> Source:
     """Padded to one length of all: what shares a batch in a `Translator`."""
-    return Source((torch.tensor([row + [PAD] * (8 - len(row)) for row in sentences]),))
+    return Source.of(sentences, length=8)
 
 
 @settings(max_examples=12)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.decode.search import Hypothesis, SearchConfig, search
 from regard.models.interface import Source
+from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, START
 
 BUCKETS = 997
@@ -33,14 +34,14 @@ class Hashes:
 class Hashed:
     """Logits looked up by a hash of the source and the whole prefix."""
 
-    start_id = START
+    symbols = RESERVED
 
     def __init__(self, seed: int, size: int) -> None:
         self.table = torch.randn(BUCKETS, size, generator=torch.Generator().manual_seed(seed)) * 2
 
     def start(self, source: Source) -> Hashes:
-        weights = torch.arange(1, source.tokens.size(1) + 1)
-        return Hashes((source.tokens * weights).sum(1) % BUCKETS)  # padding is 0 and adds nothing
+        weights = torch.arange(1, source.values.size(1) + 1)
+        return Hashes((source.values * weights).sum(1) % BUCKETS)  # padding is 0 and adds nothing
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Hashes]:
         values = (state.values * 31 + tokens * 17 + 7) % BUCKETS
@@ -59,8 +60,7 @@ class Hashed:
 
 
 def padded(sentences: list[list[int]]) -> Source:
-    longest = max(map(len, sentences))
-    return Source((torch.tensor([row + [PAD] * (longest - len(row)) for row in sentences]),))
+    return Source.of(sentences)
 
 
 def rank(score: float, length: int, alpha: float) -> float:

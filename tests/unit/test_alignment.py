@@ -14,7 +14,8 @@ from regard.decode.translate import Translation, Translator
 from regard.errors import ConfigError
 from regard.models.interface import Source
 from regard.text.codecs import ByteCodec, WordCodec
-from regard.text.tokenizer import END, START, Tokenizer
+from regard.text.symbols import RESERVED
+from regard.text.tokenizer import END, Tokenizer
 from tests.unit.test_translate import Echo, Reading
 
 BYTES = Tokenizer(ByteCodec(["news"]), ByteCodec(["news"]))
@@ -276,7 +277,7 @@ def test_the_end_symbol_of_the_source_is_never_an_answer():
             logits, after, looks = super().step_and_look(tokens, state)
             return logits, after, looks + 5.0 * (state.tokens == END)[:, None, None]
 
-    translator = Translator(model=Tired(size=WORDS.size, start_id=START), tokenizer=WHOLE)
+    translator = Translator(model=Tired(size=WORDS.size, symbols=RESERVED), tokenizer=WHOLE)
     assert aligned(translator, "das haus")[1].words == ((0, 0), (1, 1))
-    source = Source((torch.tensor([[4, END]]),))
+    source = Source.of([[4, END]])
     assert translator.model.start(source).tokens[0, 1] == END

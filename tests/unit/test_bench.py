@@ -16,9 +16,10 @@ from regard.bench import train as bench
 from regard.bench.peers.regard_step import Peer as RegardPeer
 from regard.bench.peers.torch_loop import Peer as TorchPeer
 from regard.bench.train import Child, Contestant, PeerError, bench_training, save_batches, summary, table
-from regard.data.batch import Batch, collate
+from regard.data.batch import Batch
 from regard.errors import ConfigError, CorpusError
 from regard.text.tokenizer import END, PAD, START, UNKNOWN
+from tests.decodables import collated
 
 WORDS = 43
 SHAPE = {"width": 22, "heads": 2, "feedforward": 29, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
@@ -48,7 +49,7 @@ def corpus() -> list[Batch]:
     batches: list[Batch] = []
     for lengths in ((3, 5, 7), (11, 2)):
         rows = [torch.randint(4, WORDS, (length,), generator=generator).tolist() for length in lengths]
-        batches.append(collate([[*row, END] for row in rows], rows, START))
+        batches.append(collated([[*row, END] for row in rows], rows))
     return batches
 
 
@@ -69,7 +70,7 @@ def test_our_peer_learns_the_same() -> None:
 
 
 def losses_of(peer: Any) -> list[float]:
-    batches = [peer.batch(batch.source.tokens, batch.target_in, batch.target_out) for batch in corpus()]
+    batches = [peer.batch(batch.source.values, batch.target_in, batch.target_out) for batch in corpus()]
     return [sum(peer.step(batch) for batch in batches) / len(batches) for _ in range(30)]
 
 

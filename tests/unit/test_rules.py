@@ -15,7 +15,9 @@ from regard.decode.rules import NEVER_GENERATED, Demands, banned, penalised, ran
 from regard.decode.sample import sample
 from regard.decode.search import Hypothesis, SearchConfig, search
 from regard.models.interface import Source
+from regard.text.symbols import RESERVED, Symbols
 from regard.text.tokenizer import END, PAD, START
+from tests.decodables import source_of, starting_with
 
 A, B, C, D = 4, 5, 6, 7
 SIZE = 8
@@ -34,7 +36,7 @@ class Steady:
     """The same logits at every step; what is not named is far below."""
 
     named: dict[int, float]
-    start_id: int = START
+    symbols: Symbols = RESERVED
 
     @property
     def logits(self) -> Tensor:
@@ -56,7 +58,7 @@ class Steady:
 
 
 def source(*sentences: Sequence[int]) -> Source:
-    return Source((torch.tensor(sentences),))
+    return source_of(torch.tensor(sentences))
 
 
 def only(found: list[list[Hypothesis]]) -> Hypothesis:
@@ -129,7 +131,7 @@ def test_neither_the_source_nor_the_start_symbol_is_counted(settings: dict[str, 
     # The source is five A and the start symbol is the end symbol: were either counted, A would not come first, and the
     # end symbol would not be second to it.
     assert greedily(Steady({A: 3.0, B: 2.9}), 1, **settings).tokens == (A,)
-    assert greedily(Steady({A: 3.0, END: 2.9, B: 2.8}, start_id=END), 2, **settings).tokens == (A,)
+    assert greedily(Steady({A: 3.0, END: 2.9, B: 2.8}, symbols=starting_with(END)), 2, **settings).tokens == (A,)
 
 
 def test_a_penalty_changes_what_is_chosen_by_the_formula():

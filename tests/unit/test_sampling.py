@@ -22,7 +22,9 @@ from regard.decode.sample import filtered, gumbel, sample
 from regard.decode.search import search
 from regard.errors import RunError
 from regard.models.interface import Source
+from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, START
+from tests.decodables import source_of
 from tests.property.test_search import Hashed, padded
 from tests.unit.test_rules import A, B, C, Nothing, Steady, only, source
 
@@ -35,7 +37,7 @@ WORDS = {3: 1.3, 4: 0.2, 5: -0.4, 6: 2.1, 7: 1.9, 8: -1.0, 9: 0.9, 10: 0.0, 11: 
 class Given:
     """Says `WORDS`, whatever it reads; padding and start are likelier than all of them, and it never ends."""
 
-    start_id = START
+    symbols = RESERVED
 
     def start(self, source: Source) -> Nothing:
         return Nothing()
@@ -126,7 +128,7 @@ def drawn(settings: dict[str, Any]) -> Counter[int]:
     """How often each word came in draws over many sentences and positions."""
     length = DRAWS // ROWS
     config = SearchConfig(sample=True, **settings)
-    rows = Source((torch.full((ROWS, 1), A),))
+    rows = source_of(torch.full((ROWS, 1), A))
     found = sample(Given(), rows, config, list(range(ROWS)), [length] * ROWS)
     return Counter(itertools.chain.from_iterable(one.tokens for (one,) in found))
 

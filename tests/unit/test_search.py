@@ -13,7 +13,9 @@ from torch import Tensor
 from regard.decode.search import WIDEST_BEAM, SearchConfig, search
 from regard.errors import ConfigError, RunError
 from regard.models.interface import Source
+from regard.text.symbols import RESERVED, Symbols
 from regard.text.tokenizer import END, PAD, START
+from tests.decodables import source_of, starting_with
 
 A, B, C = 4, 5, 6
 SIZE = 7
@@ -38,11 +40,11 @@ class Chain:
     """The next token depends on the last one alone; `probabilities[last][next]`, what is not named has none."""
 
     probabilities: dict[int, dict[int, float]]
-    start_id: int = START
+    symbols: Symbols = RESERVED
     log: list[tuple[str, list[int]]] = field(default_factory=list)
 
     def start(self, source: Source) -> Rows:
-        return Rows(torch.arange(len(source.tokens)), self.log)
+        return Rows(torch.arange(len(source.values)), self.log)
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Rows]:
         assert tokens.shape == state.sentences.shape
@@ -62,7 +64,7 @@ def source(*lengths: int) -> Source:
     tokens = torch.full((len(lengths), max(lengths)), PAD)
     for row, length in enumerate(lengths):
         tokens[row, :length] = A
-    return Source((tokens,))
+    return source_of(tokens)
 
 
 # Greedy goes A (0.6), B (0.5), END: 0.3. The best is C END: 0.4 · 0.9 = 0.36.
@@ -152,7 +154,7 @@ def test_padding_and_start_are_never_generated_and_take_nothing_from_the_score()
 
 
 def test_the_model_chooses_its_start_symbol():
-    found = search(Chain({END: {B: 1.0}, B: {END: 1.0}}, start_id=END), source(2), SearchConfig())
+    found = search(Chain({END: {B: 1.0}, B: {END: 1.0}}, symbols=starting_with(END)), source(2), SearchConfig())
     assert found[0][0].tokens == (B,)
 
 
@@ -170,7 +172,7 @@ def test_where_there_are_fewer_than_nbest_there_are_fewer():
 
 
 def test_no_sentence_no_translation():
-    assert search(Chain(GARDEN_PATH), Source((torch.zeros(0, 3, dtype=torch.long),)), SearchConfig()) == []
+    assert search(Chain(GARDEN_PATH), source_of(torch.zeros(0, 3, dtype=torch.long)), SearchConfig()) == []
 
 
 def test_a_model_of_nan_is_an_error_not_a_translation():

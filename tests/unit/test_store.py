@@ -26,6 +26,7 @@ from regard.data.sampling import resample
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
 from regard.text.filters import FilterConfig
+from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, SPECIALS, Tokenizer, TokenizerConfig
 from regard.train.feed import Feed
 
@@ -453,10 +454,10 @@ def test_no_sentence_grows_beyond_what_a_batch_may_hold(dropped: tuple[Store, To
 def test_what_fits_in_no_batch_is_said_before_the_first_one(dropped: tuple[Store, Tokenizer]):
     store, tokenizer = dropped
     longest = int(np.maximum(store.column("source").lengths, store.column("target").lengths + 1).max())
-    settings: dict[str, Any] = {"corpus_weights": [1.0, 1.0], "start_id": 1, "seed": 7, "dropout": 0.3}
+    settings: dict[str, Any] = {"corpus_weights": [1.0, 1.0], "symbols": RESERVED, "seed": 7, "dropout": 0.3}
     for epoch in range(4):
         feed = Feed(store, tokenizer, budget=longest, **settings)
-        assert all(batch.source.tokens.numel() <= longest for batch in feed.take(Position(epoch, 0), 9)[0])
+        assert all(batch.source.values.numel() <= longest for batch in feed.take(Position(epoch, 0), 9)[0])
     with pytest.raises(ConfigError, match=rf"train\.batch_tokens={longest - 1} .*{longest} tokens"):
         Feed(store, tokenizer, budget=longest - 1, **settings)
 

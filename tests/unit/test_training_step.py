@@ -17,17 +17,18 @@ from rich.console import Console
 from torch import Tensor
 
 from regard.checkpoint import average_weights, load_checkpoint
-from regard.data.batch import Batch, collate
+from regard.data.batch import Batch
 from regard.data.store import META, Store, StoreWriter
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, RunError
 from regard.evaluate.pairs import Pairs
 from regard.metrics_log import MetricsLog, read_metrics
 from regard.models import Transformer, TransformerConfig
-from regard.nn.dropout import Dropout, dropout, keep_mask
+from regard.nn.dropout import dropout, keep_mask
 from regard.run import RunDirectory
 from regard.text.codecs import ByteCodec
-from regard.text.tokenizer import END, START, Tokenizer
+from regard.text.symbols import RESERVED
+from regard.text.tokenizer import END, Tokenizer
 from regard.train import validate
 from regard.train.config import TrainConfig
 from regard.train.feed import Feed
@@ -46,6 +47,7 @@ from regard.train.schedule import SCHEDULES, constant_rate, cosine_rate, inverse
 from regard.train.signals import Interrupted, StopRequest
 from regard.train.step import accumulate_gradient, seed_step, train_step
 from regard.train.validate import Validator
+from tests.decodables import collated
 
 WORDS = 43
 
@@ -61,7 +63,7 @@ def tiny(**settings: Any) -> Transformer:
 
 
 def batch_of(pairs: list[tuple[list[int], list[int]]]) -> Batch:
-    return collate([source for source, _ in pairs], [target for _, target in pairs], START)
+    return collated([source for source, _ in pairs], [target for _, target in pairs])
 
 
 def some_pairs(*lengths: int) -> list[tuple[list[int], list[int]]]:
@@ -279,7 +281,7 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
     config = TrainConfig(**(base | settings))
     run = RunDirectory.create(folder / "run", resume=True)
     run.write_config({})
-    feed = Feed(Store.open(folder / "store"), tokenizer, corpus_weights=[1.0], start_id=START, budget=4096, seed=1)
+    feed = Feed(Store.open(folder / "store"), tokenizer, corpus_weights=[1.0], symbols=RESERVED, budget=4096, seed=1)
     return Loop(
         model=model,
         feed=feed,
@@ -445,11 +447,11 @@ def test_dropout_repeats_under_a_seed_and_not_otherwise():
 
 def test_dropout_in_evaluation_changes_nothing_and_draws_nothing():
     x = torch.randn(7, 11)
-    layer, before = Dropout(0.5).eval(), torch.get_rng_state()
-    assert torch.equal(layer(x), x)
+    before = torch.get_rng_state()
+    assert torch.equal(dropout(x, 0.5, False), x)
     assert torch.equal(dropout(x, 0.0, True), x)
     assert torch.equal(torch.get_rng_state(), before)
-    assert not torch.equal(layer.train()(x), x)
+    assert not torch.equal(dropout(x, 0.5, True), x)
 
 
 def test_dropout_passes_the_gradient_where_it_passed_the_value():

@@ -10,13 +10,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import pad
+from regard.data.batch import Padded
 from regard.decode.search import SearchConfig
 from regard.decode.translate import Translation, Translator, batches_by_length, padded_length, source_ids, target_text
 from regard.errors import ConfigError, RegardError
 from regard.models.interface import Source
 from regard.text.codecs import ByteCodec, WordCodec
-from regard.text.tokenizer import END, PAD, START, Tokenizer
+from regard.text.symbols import RESERVED, Symbols
+from regard.text.tokenizer import END, PAD, Tokenizer
 
 BYTES = ByteCodec(["news"])
 TOKENIZER = Tokenizer(BYTES, BYTES)
@@ -38,12 +39,12 @@ class Echo:
     """Says what it reads, end symbol included, and then goes on with padding; its next best is a question mark."""
 
     size: int = BYTES.size
-    start_id: int = START
+    symbols: Symbols = RESERVED
     shapes: list[tuple[int, int]] = field(default_factory=list)
 
     def start(self, source: Source) -> Reading:
-        self.shapes.append((source.tokens.size(0), source.tokens.size(1)))
-        return Reading(source.tokens, 0)
+        self.shapes.append((source.values.size(0), source.values.size(1)))
+        return Reading(source.values, 0)
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Reading]:
         logits = torch.zeros(len(tokens), self.size)
@@ -119,7 +120,7 @@ def test_the_source_has_its_tag_in_front_and_the_end_symbol_behind():
 
 
 def test_rows_are_padded_on_the_right():
-    assert pad([[4, 5, 6], [7]]).tolist() == [[4, 5, 6], [7, PAD, PAD]]
+    assert Padded.of([[4, 5, 6], [7]]).values.tolist() == [[4, 5, 6], [7, PAD, PAD]]
 
 
 def test_a_line_stays_a_line():
@@ -218,7 +219,7 @@ def test_progress_counts_sentences():
 
 def test_a_model_in_training_translates_without_dropout_and_trains_on():
     class Module(nn.Module):
-        start_id = START
+        symbols = RESERVED
 
         def start(self, source: Source) -> Reading:
             assert not self.training

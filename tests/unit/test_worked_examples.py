@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.data.batch import Batch, Source, collate, pad
+from regard.data.batch import Batch, Padded, Source
 from regard.decode.search import SearchConfig, search
 from regard.errors import ConfigError, RegardError
 from regard.models import Transformer, TransformerConfig
@@ -40,6 +40,7 @@ from regard.train.loss import Smoothing
 from regard.train.optimizer import build_optimizer, rate_at
 from regard.train.schedule import paper_rate
 from regard.train.step import train_step
+from tests.decodables import collated, starting_with
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,7 @@ def test_example_03_positions_of_width_4():
 
 def test_example_04_nobody_looks_at_padding_forward_or_backward():
     tokens = torch.tensor([[5, 7, END, PAD, PAD, PAD], [5, 11, 7, END, PAD, PAD]])
-    mask = padding_mask(tokens)
+    mask = padding_mask(tokens, PAD)
     flags = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1]]
     assert to_padding_flags(mask)[:, 0, 0].tolist() == flags
     assert to_padding_flags(lengths_mask(torch.tensor([3, 4]), 6))[:, 0, 0].tolist() == flags
@@ -118,14 +119,14 @@ def test_example_04_nobody_looks_at_padding_forward_or_backward():
 @pytest.mark.parametrize(("start", "symbol"), [(START, "<s>"), (END, "</s>"), (PAD, "<pad>")])
 def test_example_05_the_decoder_reads_the_target_shifted_right(start: int, symbol: str):
     names = {PAD: "<pad>", START: "<s>", END: "</s>", 5: "I", 6: "love", 7: "China", 8: "yes"}
-    batch = collate([[9, END], [9, 10, END]], [[5, 6, 7], [8]], start)
+    batch = collated([[9, END], [9, 10, END]], [[5, 6, 7], [8]], starting_with(start))
     read = [[names[token] for token in row] for row in batch.target_in.tolist()]
     said = [[names[token] for token in row] for row in batch.target_out.tolist()]
     assert read[0] == [symbol, "I", "love", "China"]
     assert said[0] == ["I", "love", "China", "</s>"]
     assert read[1] == [symbol, "yes", "<pad>", "<pad>"]
     assert said[1] == ["yes", "</s>", "<pad>", "<pad>"]
-    assert (batch.num_tokens, batch.num_source_tokens) == (6, 5)
+    assert batch.num_tokens == 6
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def six_words() -> tuple[Transformer, Batch]:
     )
     model = Transformer(shape, len(SOURCES) + 3, len(TARGETS) + 3)
     sources = [[*ids(source, SOURCES), END] for source, _ in PAIRS]
-    batch = collate(sources, [ids(target, TARGETS) for _, target in PAIRS], model.start_id)
+    batch = collated(sources, [ids(target, TARGETS) for _, target in PAIRS], model.symbols)
     train = TrainConfig(schedule="constant", peak_rate=1e-2, warmup=10, label_smoothing=0.0)
     optimizer = build_optimizer(model, train)
     for _ in range(150):
@@ -234,9 +235,9 @@ def test_example_09_two_hypotheses_best_first_with_forced_scores(six_words: tupl
         assert list(found[0].tokens) == ids(PAIRS[row][1], TARGETS)
         assert found[0].tokens != found[1].tokens
         assert found[0].normalised >= found[1].normalised
-        sentence = batch.source.tokens[row].tolist()
+        sentence = batch.source.values[row].tolist()
         for one in found:
-            forced = collate([[token for token in sentence if token != PAD]], [list(one.tokens)], model.start_id)
+            forced = collated([[token for token in sentence if token != PAD]], [list(one.tokens)], model.symbols)
             chosen = model(forced).log_softmax(-1).gather(2, forced.target_out[:, :, None])[0, :, 0]
             length = len(one.tokens) + one.finished
             assert one.score == pytest.approx(float(chosen[:length].detach().sum()), abs=1e-4)
@@ -377,10 +378,10 @@ def test_a_model_with_learned_positions_names_the_limit_on_either_side():
         width=6, heads=2, feedforward=5, encoder_layers=1, decoder_layers=1, positions="learned", max_positions=7
     )
     model = Transformer(shape, 11, 11).eval()
-    model(collate([[5] * 6 + [END]], [[5] * 6], START))
+    model(collated([[5] * 6 + [END]], [[5] * 6]))
     for source, target in (([5] * 7 + [END], [5]), ([5, END], [5] * 7)):
         with pytest.raises(RegardError, match="only 7 "):
-            model(collate([source], [target], START))
+            model(collated([source], [target]))
 
 
 def test_an_unknown_kind_of_positions_is_refused_with_the_known_ones():
@@ -461,5 +462,5 @@ def test_heads_that_do_not_divide_the_width_are_refused_unless_both_widths_are_g
 
 
 def test_padding_fills_rows_on_the_right():
-    assert pad([[5], [6, 7, 8]]).tolist() == [[5, PAD, PAD], [6, 7, 8]]
-    assert Source((pad([[5], [6, 7, 8]]),)).mask.tolist() == [[True, False, False], [True, True, True]]
+    assert Padded.of([[5], [6, 7, 8]], fill=PAD).values.tolist() == [[5, PAD, PAD], [6, 7, 8]]
+    assert Source.of([[5], [6, 7, 8]]).mask.tolist() == [[True, False, False], [True, True, True]]

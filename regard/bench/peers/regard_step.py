@@ -8,7 +8,7 @@ from torch import Tensor
 
 import regard
 from regard import hardware
-from regard.data.batch import Batch, Source
+from regard.data.batch import Batch, Padded, Source
 from regard.models import Transformer, TransformerConfig
 from regard.train.config import TrainConfig
 from regard.train.loss import Smoothing
@@ -30,8 +30,9 @@ class Peer:
         self.version = regard.__version__
 
     def batch(self, source: Tensor, target_in: Tensor, target_out: Tensor) -> Batch:
-        tokens, source_tokens = (int((side != self.pad).sum()) for side in (target_out, source))
-        return Batch(Source((source,)), target_in, target_out, tokens, source_tokens)
+        mask = target_out != self.pad
+        given = Source((Padded(source, source != self.pad),))
+        return Batch(given, target_in, target_out, mask, int(mask.sum()))
 
     def step(self, batch: Batch) -> float:
         self.steps += 1
