@@ -14,46 +14,91 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from regard.data.config import DataConfig
+from regard.data.config import CorpusConfig, DataConfig
 from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
-from regard.models import ARCHITECTURES, TransformerConfig
-from regard.models.presets import PRESETS
+from regard.models import ARCHITECTURES, Architecture
+from regard.tasks import TASKS, Task
 from regard.text.tokenizer import TokenizerConfig
 from regard.train.config import TrainConfig
 
 Table = dict[str, Any]
+
+USUAL = "transformer"
+RENAMED = {"train.validate_bleu": "validate_output"}
+"""Keys of earlier versions, and their names now."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Everything that decides a run."""
 
+    task: str = "translate"
+    """What the model learns to do: which columns an example has, and how good it is."""
     preset: str = "auto"
     """A named bundle of model and train settings; auto: fitted to the data, the cores and the memory."""
     seed: int = 1
     """Of everything random: first weights, order of the batches, dropout."""
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
-    model: Any = field(default_factory=TransformerConfig)
+    model: Any = field(default_factory=ARCHITECTURES[USUAL].config)
     train: TrainConfig = field(default_factory=TrainConfig)
     decode: SearchConfig = field(default_factory=SearchConfig)
 
     def __post_init__(self) -> None:
-        if self.preset not in ("auto", "none", *PRESETS):
-            raise ConfigError(f"preset={self.preset!r} is not one of {', '.join(('auto', 'none', *PRESETS))}")
+        if self.task not in TASKS:
+            raise ConfigError(f"task={self.task!r} is not one of {', '.join(TASKS)}")
+        presets = ("auto", "none", *architecture_of(self).presets)
+        if self.preset not in presets:
+            raise ConfigError(f"preset={self.preset!r} is not one of {', '.join(presets)}")
         if not 0 <= self.seed < 1 << 63:
             raise ConfigError(f"seed={self.seed} must be at least 0 and below 2^63")
-        dropouts = ("dropout", "attention_dropout", "activation_dropout")
-        if self.train.consistency and not any(getattr(self.model, key, 0.0) for key in dropouts):
+        self._check_task()
+        self._check_corpora()
+
+    def _check_task(self) -> None:
+        """That model, task and metric go together."""
+        name, architecture = self.model.architecture, architecture_of(self)
+        if self.task not in architecture.tasks:
+            raise ConfigError(
+                f"model.architecture={name!r} does not serve task={self.task!r}; it serves {', '.join(architecture.tasks)}"
+            )
+        metrics = [metric.name for metric in task_of(self).metrics]
+        if self.train.stop_on not in metrics:
+            raise ConfigError(f"train.stop_on={self.train.stop_on!r} is not one of {', '.join(metrics)}")
+        if self.train.consistency and not architecture.is_random(self.model):
             raise ConfigError(
                 f"train.consistency={self.train.consistency} compares two passes under dropout, but model.dropout=0; "
                 f"set it above 0, or train.consistency=0"
             )
 
+    def _check_corpora(self) -> None:
+        """That every corpus names files of the task's columns."""
+        columns = task_of(self).columns(self.data)
+        names = [column.name for column in columns]
+        may_share = len(columns) == 2 and all(column.is_lines for column in columns)
+        needed = names[:1] if may_share else names
+        for part in ("train", "valid", "test"):
+            for corpus in getattr(self.data, part):
+                for name in corpus.files:
+                    if name not in names:
+                        raise ConfigError(unknown_key(f"data.{part}.", name, [*names, "weight", "tag"]))
+                for name in needed:
+                    if name not in corpus.files:
+                        example = ", ".join(f"{each} = 'a.{each}'" for each in names)
+                        raise ConfigError(f"a corpus needs a {name}: data.{part} = [{{ {example} }}]")
+
     def to_table(self) -> Table:
         """Plain values, for JSON."""
-        return asdict(self)
+        return asdict(self) | {"data": self.data.to_table()}
+
+
+def task_of(config: Config) -> Task:
+    return TASKS[config.task]
+
+
+def architecture_of(config: Config) -> Architecture:
+    return ARCHITECTURES[config.model.architecture]
 
 
 def read_recipe(path: Path) -> Table:
@@ -106,8 +151,9 @@ def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> Table:
 def build_config(table: Mapping[str, Any]) -> Config:
     """The checked config. An unset preset leaves model and train at their defaults, to be fitted when the data is
     known."""
-    preset = table.get("preset", "auto")
-    settings = PRESETS[preset].settings if isinstance(preset, str) and preset in PRESETS else {}
+    name = table.get("preset", "auto")
+    presets = ARCHITECTURES[architecture_name(table.get("model", {}))].presets
+    settings = presets[name].settings if isinstance(name, str) and name in presets else {}
     return build(Config, merged(settings, table), "")
 
 
@@ -118,10 +164,12 @@ def build(cls: type[Any], table: Any, prefix: str) -> Any:
     hints = get_type_hints(cls)
     known = {each.name: each for each in fields(cls)}
     values: Table = {}
-    for key, value in table.items():
+    for given, value in table.items():
+        key = RENAMED.get(f"{prefix}{given}", given)
         if key not in known:
             raise ConfigError(unknown_key(prefix, key, list(known)))
-        hint = model_class(value) if cls is Config and key == "model" else hints[key]
+        is_model = cls is Config and key == "model"
+        hint = ARCHITECTURES[architecture_name(value)].config if is_model else hints[key]
         values[key] = convert(hint, value, f"{prefix}{key}")
     missing = [n for n, f in known.items() if n not in values and f.default is MISSING and f.default_factory is MISSING]
     if missing:
@@ -129,12 +177,20 @@ def build(cls: type[Any], table: Any, prefix: str) -> Any:
     return cls(**values)
 
 
-def model_class(table: Any) -> type[Any]:
-    """The config class of `model.architecture`."""
-    name = table.get("architecture", "transformer") if isinstance(table, Mapping) else "transformer"
+def build_corpus(table: Any, prefix: str) -> CorpusConfig:
+    """A corpus names its files by column, so its keys are those of the task and not of a dataclass."""
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{prefix.rstrip('.')}={table!r} should be a table of settings")
+    kinds = {"weight": float}
+    return CorpusConfig(**{key: convert(kinds.get(key, str), value, f"{prefix}{key}") for key, value in table.items()})
+
+
+def architecture_name(table: Any) -> str:
+    """The one that a table of model settings asks for."""
+    name = table.get("architecture", USUAL) if isinstance(table, Mapping) else USUAL
     if not isinstance(name, str) or name not in ARCHITECTURES:
         raise ConfigError(f"model.architecture={name!r} is not one of {', '.join(ARCHITECTURES)}")
-    return ARCHITECTURES[name].config
+    return name
 
 
 def unknown_key(prefix: str, key: str, known: list[str]) -> str:
@@ -144,6 +200,8 @@ def unknown_key(prefix: str, key: str, known: list[str]) -> str:
 
 
 def convert(hint: Any, value: Any, key: str) -> Any:
+    if hint is CorpusConfig:
+        return build_corpus(value, f"{key}.")
     if is_dataclass(hint) and isinstance(hint, type):
         return build(hint, value, f"{key}.")
     if get_origin(hint) is tuple:

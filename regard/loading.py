@@ -1,30 +1,29 @@
-"""From a run's directory to a model that translates. Nothing in it is executed: it is all data."""
+"""From a run's directory to a model that works. Nothing in it is executed: it is all data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import nn
 
 from regard.checkpoint import committed_steps, load_weights, signatures_of
-from regard.config import Config, build_config
+from regard.config import Config, architecture_of, build_config, task_of
+from regard.data.columns import plain, wrapped
+from regard.data.config import CorpusConfig
+from regard.data.rows import read_rows
 from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
 from regard.hardware import refuse_beyond_memory
-from regard.models import ARCHITECTURES, Decodable
-from regard.models.parameters import load_parameters, parameter_count, parameters_of
-from regard.models.transformer import TransformerConfig
+from regard.models.costs import build_model, parameter_count
+from regard.models.interface import Shapes
+from regard.models.parameters import load_parameters, parameters_of
 from regard.run import RunDirectory
+from regard.tasks.interface import Examples, Trained
 from regard.text.tokenizer import Tokenizer
-
-
-def build_model(config: Any, source_size: int, target_size: int) -> nn.Module:
-    """The module that `model.architecture` names, with fresh weights."""
-    return ARCHITECTURES[config.architecture].build(config, source_size, target_size)
 
 
 def read_run(path: Path) -> tuple[RunDirectory, Config, dict[str, Any]]:
@@ -37,15 +36,42 @@ def read_run(path: Path) -> tuple[RunDirectory, Config, dict[str, Any]]:
         raise CheckpointError(f"{run.config} is not a config that this version reads: {error}") from None
 
 
-def load_model(run: RunDirectory, config: Config, tokenizer: Tokenizer, checkpoint: int | None = None) -> nn.Module:
+def shapes_of(config: Config, tokenizer: Tokenizer, document: dict[str, Any]) -> Shapes:
+    """What the model was built for: vocabularies and labels as the tokenizer has them, widths as the run noted them."""
+    sizes: dict[str, int] = {}
+    for column in task_of(config).columns(config.data):
+        if column.kind == "text":
+            sizes[column.name] = tokenizer.codecs[column.codec].size
+        elif column.name in tokenizer.labels:
+            sizes[column.name] = len(tokenizer.labels[column.name])
+        else:
+            sizes[column.name] = int(document["data"]["sizes"][column.name])
+    return Shapes(sizes)
+
+
+def open_run(path: Path) -> tuple[RunDirectory, Config, Tokenizer, Shapes]:
+    """A run without its weights."""
+    run, config, document = read_run(path)
+    tokenizer = Tokenizer.load(run.tokenizer)
+    try:
+        return run, config, tokenizer, shapes_of(config, tokenizer, document)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"{run.tokenizer} and {run.config} do not belong together ({error}). Copy the run again."
+        ) from None
+
+
+def load_model(
+    run: RunDirectory, config: Config, shapes: Shapes, checkpoint: int | None = None
+) -> nn.Module:
     """What the config claims is held against the memory before it is built, the file's shapes before they are read."""
-    sizes = (tokenizer.source.size, tokenizer.target.size)
-    if isinstance(config.model, TransformerConfig):
-        refuse_beyond_memory(
-            8 * parameter_count(config.model, *sizes), "load this model", "is it yours? A config may claim any size"
-        )
+    refuse_beyond_memory(
+        8 * parameter_count(config.model, shapes),
+        "load this model",
+        f"{run.config} may be corrupt or untrusted, for a config can claim any size",
+    )
     folder = run.weights_folder() if checkpoint is None else checkpoint_folder(run, checkpoint)
-    model = build_model(config.model, *sizes)
+    model = build_model(config.model, shapes)
     expected = signatures_of(parameters_of(model))
     load_parameters(model, load_weights(folder, expected, moving_average=config.train.ema > 0))
     return model.eval()
@@ -60,16 +86,43 @@ def checkpoint_folder(run: RunDirectory, step: int) -> Path:
     return folder
 
 
-def load(path: str | Path, *, checkpoint: int | None = None) -> Translator:
-    """The translator of a run: `final/` if it has ended, else its last checkpoint, or the one named."""
-    run, config, _ = read_run(Path(path))
-    tokenizer = Tokenizer.load(run.tokenizer)
-    return translator_for(load_model(run, config, tokenizer, checkpoint), tokenizer, config)
+def trained_for(model: nn.Module, tokenizer: Tokenizer, config: Config) -> Trained:
+    """A model with all that it takes to use it."""
+    return Trained(
+        model=model,
+        tokenizer=tokenizer,
+        columns=task_of(config).columns(config.data),
+        data=config.data,
+        decode=config.decode,
+        limits=architecture_of(config).limits(config.model),
+        generates=config.train.validate_output,
+        budget=config.train.batch_tokens,
+    )
+
+
+def load_trained(path: str | Path, *, checkpoint: int | None = None) -> tuple[Trained, Config]:
+    """With the weights of `final/` if the run has ended, else of its last checkpoint, or of the one named."""
+    run, config, tokenizer, shapes = open_run(Path(path))
+    return trained_for(load_model(run, config, shapes, checkpoint), tokenizer, config), config
+
+
+def load(path: str | Path, *, checkpoint: int | None = None) -> Any:
+    """What the run's task makes of its model; for translation a `Translator`."""
+    trained, config = load_trained(path, checkpoint=checkpoint)
+    return task_of(config).open(trained)
+
+
+def load_translator(path: str | Path, *, checkpoint: int | None = None) -> Translator:
+    """`load` for those who want to translate; ConfigError for a run of another task."""
+    opened = load(path, checkpoint=checkpoint)
+    if not isinstance(opened, Translator):
+        raise ConfigError(f"{path} is a run of another task than translation; `regard info {path}` says which")
+    return opened
 
 
 def load_ensemble(paths: Sequence[str | Path]) -> Translator:
     """One translator of several runs, which must share their vocabulary; the first one's settings count."""
-    first, *others = [load(path) for path in paths]
+    first, *others = [load_translator(path) for path in paths]
     for path, other in zip(paths[1:], others, strict=True):
         if other.tokenizer.to_json() != first.tokenizer.to_json():
             raise ConfigError(
@@ -84,16 +137,24 @@ def load_ensemble(paths: Sequence[str | Path]) -> Translator:
     )
 
 
-def translator_for(model: nn.Module, tokenizer: Tokenizer, config: Config) -> Translator:
-    """With the run's search settings, and with the lengths that the model was trained on and can take."""
-    limit = config.model.max_positions if getattr(config.model, "positions", "") == "learned" else None
-    limits = [config.data.filters.max_length or None, None if limit is None else limit - 1]
-    return Translator(
-        model=cast(Decodable, model),
-        tokenizer=tokenizer,
-        config=config.decode,
-        source_language=config.data.source_language or None,
-        target_language=config.data.target_language or None,
-        max_source=min((one for one in limits if one is not None), default=None),
-        max_target=limit,
-    )
+def packed_rows(config: Config) -> int:
+    """How long the rows are into which a task packs its text; 0 where it does not."""
+    packed = task_of(config).packed
+    return 0 if packed is None else packed(architecture_of(config).limits(config.model))
+
+
+def read_examples(corpora: Sequence[CorpusConfig], config: Config, tokenizer: Tokenizer, base: Path) -> Examples:
+    """Every example of some corpora, as text and encoded."""
+    columns = task_of(config).columns(config.data)
+    rows = [(row, corpus.tag) for corpus in corpora for row in read_rows(columns, corpus, config.data, base)]
+    by_column = {column.name: [row[place] for row, _ in rows] for place, column in enumerate(columns)}
+    tags = [tag for _, tag in rows]
+    encoded = {
+        column.name: [
+            wrapped(column, [ids], tokenizer, tag)[0]
+            for ids, tag in zip(plain(column, by_column[column.name], tokenizer), tags, strict=True)
+        ]
+        for column in columns
+    }
+    examples = [{name: values[place] for name, values in encoded.items()} for place in range(len(rows))]
+    return Examples(examples, {column.name: by_column[column.name] for column in columns if column.is_lines}, tags)

@@ -13,6 +13,10 @@ from regard.errors import RunError
 from regard.files import sync_directory, write_all, write_atomically, writing
 
 
+VALID = "valid_"
+"""In front of the name of a metric that was measured on the validation set."""
+
+
 class MetricsLog:
     """Appends to `metrics.jsonl`. A record is a line of JSON with an integer "step"; steps do not decrease.
 

@@ -5,16 +5,18 @@ Everything random here has a generator of its own, seeded by what it is for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.columns import Example
 from regard.errors import ConfigError
 
 Indices = NDArray[np.int64]
 
-EPOCH_ORDER, REPEATS, BATCH_ORDER, DROPOUT = range(4)
+EPOCH_ORDER, REPEATS, BATCH_ORDER, DROPOUT = range(4)  # DROPOUT is the last: each column of text has one of its own
 """What a generator is for, so that two of them never share their numbers."""
 
 
@@ -23,36 +25,43 @@ def generator(seed: int, epoch: int, purpose: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, epoch, purpose))))
 
 
-def pairs_of_epoch(weights: NDArray[np.float64], seed: int, epoch: int) -> Indices:
-    """Each pair as often as its corpus' weight says: exactly for whole numbers, by chance for what is left."""
+def examples_of_epoch(weights: NDArray[np.float64], seed: int, epoch: int) -> Indices:
+    """Each example as often as its corpus' weight says: exactly for whole numbers, by chance for what is left."""
     whole = np.floor(weights).astype(np.int64)
     chance = generator(seed, epoch, REPEATS).random(len(weights)) < weights - whole
     return np.repeat(np.arange(len(weights), dtype=np.int64), whole + chance)
 
 
 def plan_epoch(
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
+    lengths: Sequence[NDArray[np.int64]],
     weights: NDArray[np.float64],
     *,
     budget: int,
     seed: int,
     epoch: int,
 ) -> list[Indices]:
-    """The batches of an epoch: rows × the longer side ≤ budget, alike in length, in random order.
+    """The batches of an epoch: rows × the longest column ≤ budget, alike in length, in random order.
 
-    Sorted by target and then source length, the source up and down in turn, so that neighbours are alike on both
-    sides; pairs of equal lengths are shuffled.
+    `lengths` are those of the columns that count. Sorted by the last and then by those before it, up and down in turn,
+    so that neighbours are alike in all; examples of equal lengths are shuffled.
     """
-    pairs = pairs_of_epoch(weights, seed, epoch)
-    pairs = generator(seed, epoch, EPOCH_ORDER).permutation(pairs)
-    source, target = source_lengths[pairs], target_lengths[pairs]
-    longer = np.maximum(source, target)
-    check_budget(int(longer.max(initial=0)), budget)
-    order = np.lexsort((np.where(target % 2 == 0, source, -source), target))
-    batches = cut(pairs[order], longer[order], budget)
+    examples = shuffled_examples(weights, seed, epoch)
+    *others, last = (own[examples] for own in lengths)
+    longest = np.maximum.reduce([*others, last])
+    check_budget(int(longest.max(initial=0)), budget)
+    order = np.lexsort((*(np.where(last % 2 == 0, own, -own) for own in others), last))
+    batches = cut(examples[order], longest[order], budget)
     shuffled = generator(seed, epoch, BATCH_ORDER).permutation(len(batches))
     return [batches[index] for index in shuffled]
+
+
+def shuffled_examples(weights: NDArray[np.float64], seed: int, epoch: int) -> Indices:
+    return generator(seed, epoch, EPOCH_ORDER).permutation(examples_of_epoch(weights, seed, epoch))
+
+
+def lengths_of(examples: Sequence[Example], columns: Sequence[str]) -> NDArray[np.int64]:
+    """The longest of these columns, of each example."""
+    return np.array([max(len(example[name]) for name in columns) for example in examples], dtype=np.int64)
 
 
 def check_budget(longest: int, budget: int) -> None:
@@ -64,17 +73,17 @@ def check_budget(longest: int, budget: int) -> None:
         )
 
 
-def cut(pairs: Indices, longer: NDArray[np.int64], budget: int) -> list[Indices]:
+def cut(examples: Indices, longer: NDArray[np.int64], budget: int) -> list[Indices]:
     """Neighbours together as long as rows × the longest of them fits the budget."""
     batches: list[Indices] = []
     first, longest = 0, 0
     for place, length in enumerate(longer.tolist()):
         longest = max(longest, length)
         if (place - first + 1) * longest > budget:
-            batches.append(pairs[first:place])
+            batches.append(examples[first:place])
             first, longest = place, length
-    if first < len(pairs):
-        batches.append(pairs[first:])
+    if first < len(examples):
+        batches.append(examples[first:])
     return batches
 
 

@@ -1,31 +1,44 @@
-"""Which text a run reads: the settings under `data`."""
+"""Which examples a run reads: the settings under `data`."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from regard.errors import ConfigError
-from regard.text.corpus import CorpusFiles
 from regard.text.filters import FilterConfig
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class CorpusConfig:
-    """A corpus: two line-aligned files, or one file of both sides."""
+    """A corpus: one file for each column of the task, line by line, or one file that holds two columns."""
 
-    source: str = ""
-    """A file under `--data`, gzip'd or not."""
-    target: str = ""
-    """Empty: `source` holds both sides (TSV, JSONL, CSV, TMX, PO, XLIFF)."""
+    files: Mapping[str, str]
+    """Column → file under `--data`, gzip'd or not: `source` and `target` for sentence pairs. The second of two columns
+    may be left out where the first one's file holds both (TSV, JSONL, CSV, TMX, PO, XLIFF)."""
     weight: float = 1.0
-    """How often each pair is seen in an epoch."""
+    """How often each example is seen in an epoch."""
     tag: str = ""
-    """A symbol put before each source sentence, by which the model tells corpora apart."""
+    """A symbol put before each source text, by which the model tells corpora apart."""
 
-    def __post_init__(self) -> None:
-        if not self.source:
-            raise ConfigError("a corpus needs a source: data.train = [{ source = 'a.en', target = 'a.de' }]")
-        if not 0.0 < self.weight <= 1000.0:
-            raise ConfigError(f"data.train.weight={self.weight} must be above 0 and at most 1000")
+    def __init__(self, *, weight: float = 1.0, tag: str = "", **files: str) -> None:
+        if not 0.0 < weight <= 1000.0:
+            raise ConfigError(f"data.train.weight={weight} must be above 0 and at most 1000")
+        object.__setattr__(self, "files", {column: file for column, file in files.items() if file})
+        object.__setattr__(self, "weight", weight)
+        object.__setattr__(self, "tag", tag)
+
+    @property
+    def name(self) -> str:
+        """Its first file, to speak of it."""
+        return next(iter(self.files.values()), "")
+
+    def to_table(self) -> dict[str, Any]:
+        """As a recipe has it."""
+        return {**self.files, "weight": self.weight, "tag": self.tag}
+
+    def paths(self, base: Path) -> dict[str, Path]:
+        return {column: base / file for column, file in self.files.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +61,24 @@ class DataConfig:
             raise ConfigError(f"data.train has {len(self.train)} corpora; at most 255 fit, join some of them")
         for corpus in (*self.valid, *self.test):
             if corpus.tag and corpus.tag not in self.tags:
-                raise ConfigError(f"the tag {corpus.tag!r} of {corpus.source} is not that of any corpus in data.train")
+                raise ConfigError(f"the tag {corpus.tag!r} of {corpus.name} is not that of any corpus in data.train")
 
-    def files_of(self, corpus: CorpusConfig, base: Path) -> CorpusFiles:
-        """Where the corpus is, and which of its languages are wanted, if it has more than two."""
-        target = base / corpus.target if corpus.target else None
-        return CorpusFiles(base / corpus.source, target, self.source_language, self.target_language)
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.source_language, self.target_language
 
     @property
     def tags(self) -> tuple[str, ...]:
         return tuple(sorted({corpus.tag for corpus in self.train if corpus.tag}))
+
+    def to_table(self) -> dict[str, Any]:
+        """As a recipe has it."""
+        table = {"source_language": self.source_language, "target_language": self.target_language}
+        corpora = {part: [each.to_table() for each in getattr(self, part)] for part in ("train", "valid", "test")}
+        return table | corpora | {"filters": asdict(self.filters)}
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> "DataConfig":
+        """The inverse."""
+        corpora = {part: tuple(CorpusConfig(**each) for each in table[part]) for part in ("train", "valid", "test")}
+        return cls(**{**table, **corpora, "filters": FilterConfig(**table["filters"])})

@@ -1,4 +1,4 @@
-"""The process that fills a store: reads, checks, filters and tokenises, without torch. `data/prepare.py` starts it."""
+"""The process that fills a store: reads, checks, filters and encodes, without torch. `data/prepare.py` starts it."""
 
 from __future__ import annotations
 
@@ -10,39 +10,42 @@ import shutil
 import signal
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.prepare import Say, Task, task_from_json
-from regard.data.store import FORMAT, META, SIDES, StoreWriter
+from regard.data.columns import Column, Encoded, label_names, plain, wrapped
+from regard.data.prepare import Assignment, Say
+from regard.data.rows import Row, beside, files_of, open_vectors, read_rows
+from regard.data.store import FORMAT, META, VALID, WORDS, Layout, StoreWriter
 from regard.errors import ConfigError, CorpusError, RegardError, RunError
 from regard.files import write_atomically, writing
-from regard.text.corpus import file_sha256, read_pairs
-from regard.text.filters import FilterReport, drop_reason, first_occurrences, is_empty, pair_hash
-from regard.text.tokenizer import END, BpeCodec, Tokenizer, train_tokenizer
+from regard.text.corpus import file_sha256
+from regard.text.filters import FilterReport, drop_reason, first_occurrences, is_empty, row_hash
+from regard.text.tokenizer import BpeCodec, Tokenizer, train_tokenizer
 
 CHUNK = 10_000
 HELD_OUT_SHARE, HELD_OUT_MOST = 0.02, 1000
 
-Tagged = tuple[str, str, str]
-"""Source, target, and the tag of their corpus."""
+Tagged = tuple[Row, str]
+"""A row, and the tag of its corpus."""
 
 
-def hash_files(task: Task, say: Say) -> dict[str, str]:
+def hash_files(assignment: Assignment, say: Say) -> dict[str, str]:
     """SHA-256 of every file, by the name that the recipe gives it."""
-    corpora = (*task.data.train, *task.data.valid)
-    names = sorted({name for corpus in corpora for name in (corpus.source, corpus.target) if name})
+    corpora = (*assignment.data.train, *assignment.data.valid)
+    names = {name for corpus in corpora for name in files_of(assignment.columns, corpus)}
+    lengths = {str(Path(name).with_name(path.name)) for name in names if (path := beside(assignment.base / name))}
     hashes: dict[str, str] = {}
-    for number, name in enumerate(names):
+    for number, name in enumerate(sorted(names | lengths)):
         say(number, len(names), "hashing")
-        hashes[name] = file_sha256(task.base / name)
+        hashes[name] = file_sha256(assignment.base / name)
     return hashes
 
 
@@ -57,21 +60,22 @@ def refuse_other_files(began: dict[str, str], found: dict[str, str]) -> None:
         )
 
 
-def store_key(task: Task, hashes: dict[str, str]) -> str:
+def store_key(assignment: Assignment, hashes: dict[str, str]) -> str:
     """Equal keys, equal stores. Weights are not in it: they shape the batches, not the tokens."""
-    corpora = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.train]
-    valid = [[corpus.source, corpus.target, corpus.tag] for corpus in task.data.valid]
-    files = [corpora, valid, hashes, task.data.source_language, task.data.target_language]
-    settings = [FORMAT, files, asdict(task.data.filters), asdict(task.tokenizer), task.given_tokenizer]
+    data = assignment.data
+    corpora = [[[dict(corpus.files), corpus.tag] for corpus in part] for part in (data.train, data.valid)]
+    columns = [asdict(column) for column in assignment.columns]
+    files = [corpora, hashes, data.languages]
+    settings = [FORMAT, columns, files, asdict(data.filters), asdict(assignment.tokenizer), assignment.given_tokenizer]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
+def fill(assignment: Assignment, folder: Path, say: Say) -> dict[str, Any]:
     """Makes the store, or finds it made."""
-    hashes = hash_files(task, say)
-    if task.hashes is not None:
-        refuse_other_files(task.hashes, hashes)
-    key = store_key(task, hashes)
+    hashes = hash_files(assignment, say)
+    if assignment.hashes is not None:
+        refuse_other_files(assignment.hashes, hashes)
+    key = store_key(assignment, hashes)
     meta_path = folder / META
     if meta_path.is_file():
         try:
@@ -84,9 +88,9 @@ def fill(task: Task, folder: Path, say: Say) -> dict[str, Any]:
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     meta: dict[str, Any] = {"format": FORMAT, "key": key, "hashes": hashes}
-    meta |= Preparation(task, folder, say).run()
+    meta |= Preparation(assignment, folder, say).run()
     # With the tokenizer's kind as it was chosen: what a run's own config asks for.
-    settled = replace(task, tokenizer=replace(task.tokenizer, **meta["tokenizer"]))
+    settled = replace(assignment, tokenizer=replace(assignment.tokenizer, **meta["tokenizer"]))
     meta["resolved_key"] = store_key(settled, hashes)
     meta["files"] = file_sizes(folder)
     sync_files(folder)  # before the meta, which says that all is there
@@ -107,17 +111,18 @@ def sync_files(folder: Path) -> None:
 
 
 class Preparation:
-    """Two passes over the text: what to keep, then the tokens."""
+    """Two passes over the rows: what to keep, then the ids."""
 
-    def __init__(self, task: Task, folder: Path, say: Say) -> None:
-        self.task, self.folder, self.say = task, folder, say
-        self.report = FilterReport(config=task.data.filters)
+    def __init__(self, assignment: Assignment, folder: Path, say: Say) -> None:
+        self.assignment, self.folder, self.say = assignment, folder, say
+        self.data, self.columns = assignment.data, assignment.columns
+        self.report = FilterReport(config=self.data.filters)
 
     def run(self) -> dict[str, Any]:
         hashes, empty = self.scan()
         held_out = self.held_out(hashes, empty)
         kept = ~empty & ~held_out
-        if self.task.data.filters.drop_duplicates:
+        if self.data.filters.drop_duplicates:
             duplicate = kept & ~self.first_among(hashes, kept)
             self.report.count("duplicate", int(duplicate.sum()))
             kept &= ~duplicate
@@ -126,43 +131,45 @@ class Preparation:
         given = self.given_valid()
         tokenizer = self.make_tokenizer(kept)
         tokenizer.save(self.folder / "tokenizer.json")
-        valid = self.write_valid(tokenizer, self.held_out_pairs(tokenizer, held_out) if given is None else given)
-        return self.write_store(tokenizer, kept) | valid | {"filters": self.report.to_json()}
+        layouts = self.layouts(tokenizer)
+        valid = self.write_valid(tokenizer, layouts, self.held_out_rows(held_out) if given is None else given)
+        written = self.write_store(tokenizer, layouts, kept)
+        return written | valid | {"filters": self.report.to_json()}
 
     def nothing_left(self) -> CorpusError:
         return CorpusError(
-            f"{self.task.data.train[0].source}: no pair is left to train on; {self.report.summary()}. "
+            f"{self.data.train[0].name}: no pair is left to train on; {self.report.summary()}. "
             f"Give it text on both sides, or loosen data.filters."
         )
 
-    def pairs(self) -> Iterator[tuple[int, str, str]]:
-        """Every training pair with the number of its corpus."""
-        for number, corpus in enumerate(self.task.data.train):
-            for source, target in read_pairs(self.task.data.files_of(corpus, self.task.base)):
-                yield number, source, target
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """Every training example with the number of its corpus."""
+        for number, corpus in enumerate(self.data.train):
+            for row in read_rows(self.columns, corpus, self.data, self.assignment.base):
+                yield number, row
 
-    def chosen(self, rows: NDArray[np.bool_]) -> Iterator[tuple[int, str, str]]:
-        return compress(self.pairs(), rows)
+    def chosen(self, rows: NDArray[np.bool_]) -> Iterator[tuple[int, Row]]:
+        return compress(self.rows(), rows)
 
     def scan(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """The first pass: a hash for each pair, and which have an empty side."""
+        """The first pass: a hash for each row, and which have an empty column."""
         hashes, empty = array("Q"), bytearray()
-        for _, source, target in self.pairs():
-            hashes.append(pair_hash(source, target))
-            empty.append(is_empty(source, target))
+        for _, row in self.rows():
+            hashes.append(row_hash(row))
+            empty.append(is_empty(row))
             if len(empty) % 100_000 == 0:
                 self.say(len(empty), 0, "reading")
-        is_empty_side = np.frombuffer(bytes(empty), dtype=np.bool_)
-        self.report.count("empty", int(is_empty_side.sum()))
-        return np.frombuffer(hashes, dtype=np.uint64).copy() if hashes else np.empty(0, np.uint64), is_empty_side
+        has_empty = np.frombuffer(bytes(empty), dtype=np.bool_)
+        self.report.count("empty", int(has_empty.sum()))
+        return np.frombuffer(hashes, dtype=np.uint64).copy() if hashes else np.empty(0, np.uint64), has_empty
 
     def held_out(self, hashes: NDArray[np.uint64], empty: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The pairs with the lowest hashes, where no validation corpus is given; equal pairs go together.
+        """The rows with the lowest hashes, where no validation corpus is given; equal rows go together.
 
-        One that stands there more often than pairs are wanted stays in training, which would lose too much with it.
+        One that stands there more often than rows are wanted stays in training, which would lose too much with it.
         """
         usable = hashes[~empty]
-        if self.task.data.valid or len(usable) < 2:
+        if self.data.valid or len(usable) < 2:
             return np.zeros(len(hashes), dtype=bool)
         wanted = min(HELD_OUT_MOST, max(1, int(len(usable) * HELD_OUT_SHARE)))
         different, copies = np.unique(usable, return_counts=True)
@@ -175,129 +182,189 @@ class Preparation:
         first[kept] = first_occurrences(hashes[kept])
         return first
 
+    # What is validated on
+
     def given_valid(self) -> list[Tagged] | None:
-        """The pairs of the validation corpora that have text on both sides; None where no corpus is given."""
-        data = self.task.data
-        if not data.valid:
+        """The rows of the validation corpora without an empty column; None where no corpus is given."""
+        if not self.data.valid:
             return None
-        pairs = [
-            (*pair, corpus.tag) for corpus in data.valid for pair in read_pairs(data.files_of(corpus, self.task.base))
+        base = self.assignment.base
+        rows = [
+            (row, corpus.tag)
+            for corpus in self.data.valid
+            for row in read_rows(self.columns, corpus, self.data, base)
         ]
-        kept = [pair for pair in pairs if not is_empty(pair[0], pair[1])]
+        kept = [tagged for tagged in rows if not is_empty(tagged[0])]
         if not kept:
             raise CorpusError(
-                f"{data.valid[0].source} has no pair with text on both sides to validate on; mend it, or "
+                f"{self.data.valid[0].name} has no pair with text on both sides to validate on; mend it, or "
                 f"leave data.valid out and a slice of the training pairs is held out"
             )
-        self.report.in_validation += len(pairs) - len(kept)
+        self.report.in_validation += len(rows) - len(kept)
         return kept
 
-    def held_out_pairs(self, tokenizer: Tokenizer, held_out: NDArray[np.bool_]) -> list[Tagged]:
-        """Each once, and only those that training would have kept."""
-        train = self.task.data.train
-        pairs = list(
-            dict.fromkeys((source, target, train[number].tag) for number, source, target in self.chosen(held_out))
-        )
-        kept = [
-            pair
-            for pair, source, target in zip(pairs, *encoded(tokenizer, pairs), strict=True)
-            if drop_reason(self.task.data.filters, pair[0], pair[1], len(source), len(target)) is None
-        ]
-        self.report.in_validation += len(pairs) - len(kept)
-        self.report.copies_of_validation += int(held_out.sum()) - len(pairs)
-        return kept
+    def held_out_rows(self, held_out: NDArray[np.bool_]) -> list[Tagged]:
+        """Each once."""
+        tags = [corpus.tag for corpus in self.data.train]
+        found = {(row_hash(row), tags[number]): (row, tags[number]) for number, row in self.chosen(held_out)}
+        self.report.copies_of_validation += int(held_out.sum()) - len(found)
+        return list(found.values())
 
-    def write_valid(self, tokenizer: Tokenizer, pairs: list[Tagged]) -> dict[str, Any]:
-        """The validation pairs as text; how many, and the longest side in tokens with the symbols around it."""
-        for part, texts in zip((*SIDES, "tag"), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True):
-            (self.folder / f"valid.{part}").write_bytes("".join(f"{text}\n" for text in texts).encode())
-        sources, targets = encoded(tokenizer, pairs)
-        tagged = (len(ids) + bool(pair[2]) for ids, pair in zip(sources, pairs, strict=True))
-        return {"valid_pairs": len(pairs), "valid_longest": max((*tagged, *map(len, targets)), default=-1) + 1}
+    def write_valid(self, tokenizer: Tokenizer, layouts: Mapping[str, Layout], rows: list[Tagged]) -> dict[str, Any]:
+        """The rows to validate on, encoded once, and as text; those held out only where training would keep them."""
+        ids = {column.name: plain(column, [row[n] for row, _ in rows], tokenizer) for n, column in self.columns_by_place}
+        keep = [bool(self.data.valid) or self.reason(ids, place, row) is None for place, (row, _) in enumerate(rows)]
+        self.report.in_validation += keep.count(False)
+        writer, longest = StoreWriter(self.folder, layouts, VALID), 0
+        for place in np.flatnonzero(keep).tolist():
+            around = {
+                column.name: wrapped(column, [ids[column.name][place]], tokenizer, rows[place][1])
+                for column in self.columns
+            }
+            writer.append(0, around)
+            longest = max(longest, *(len(around[column.name][0]) for column in self.columns if column.counts), 0)
+        writer.close()
+        kept = list(compress(rows, keep))
+        texts = {column.name: [row[n] for row, _ in kept] for n, column in self.columns_by_place if column.is_lines}
+        for part, lines in (texts | {"tag": [tag for _, tag in kept]}).items():
+            (self.folder / f"valid.{part}").write_bytes("".join(f"{line}\n" for line in lines).encode())
+        return {"valid_examples": len(kept), "valid_shards": writer.shards, "valid_longest": longest}
+
+    # What is trained on
+
+    @property
+    def columns_by_place(self) -> list[tuple[int, Column]]:
+        return list(enumerate(self.columns))
+
+    def reason(self, ids: Mapping[str, Sequence[Encoded]], place: int, row: Row) -> Any:
+        """Why an example is dropped; its ids are plain, without the symbols around them."""
+        lengths = [len(ids[column.name][place]) for column in self.columns if column.counts]
+        return drop_reason(self.data.filters, row, lengths)
 
     def make_tokenizer(self, kept: NDArray[np.bool_]) -> Tokenizer:
-        if self.task.given_tokenizer is not None:
-            given = Tokenizer.from_json(self.task.given_tokenizer, "the tokenizer of the run to start from")
-            if self.task.tokenizer.dropout and given.kind != "bpe":
+        asked = self.assignment.tokenizer
+        if self.assignment.given_tokenizer is not None:
+            given = Tokenizer.from_json(self.assignment.given_tokenizer, "the tokenizer of the run to start from")
+            if asked.dropout and given.kind != "bpe":
                 raise ConfigError(
-                    f"tokenizer.dropout={self.task.tokenizer.dropout} needs a bpe tokenizer, and that of the run to "
+                    f"tokenizer.dropout={asked.dropout} needs a bpe tokenizer, and that of the run to "
                     f"start from is of kind {given.kind}; set tokenizer.dropout=0"
                 )
             return given
         self.say(0, 0, "learning the tokenizer")
+        by_vocabulary: dict[str, list[int]] = {}
+        for place, column in self.columns_by_place:
+            if column.kind == "text":
+                by_vocabulary.setdefault(column.codec, []).append(place)
+        texts = {name: self.texts(places, kept) for name, places in by_vocabulary.items()}
+        tokenizer = train_tokenizer(asked, texts, self.data.tags, num_examples=int(kept.sum()))
+        return replace(tokenizer, labels=self.labels(kept))
 
-        def sources() -> Iterator[str]:
-            return (source for _, source, _ in self.chosen(kept))
+    def texts(self, places: Sequence[int], kept: NDArray[np.bool_]) -> Callable[[], Iterator[str]]:
+        """The texts of the columns at these places, one column behind the other."""
+        return lambda: chain.from_iterable((row[place] for _, row in self.chosen(kept)) for place in places)
 
-        def targets() -> Iterator[str]:
-            return (target for _, _, target in self.chosen(kept))
+    def labels(self, kept: NDArray[np.bool_]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for place, column in self.columns_by_place:
+            if column.kind in ("label", "labels"):
+                names = (name for _, row in self.chosen(kept) for name in label_names(column, [row[place]]))
+                found[column.name] = tuple(sorted(set(names)))
+        return found
 
-        return train_tokenizer(self.task.tokenizer, sources, targets, self.task.data.tags, num_pairs=int(kept.sum()))
+    def sizes(self, tokenizer: Tokenizer) -> dict[str, int]:
+        """Of each column its ids, its classes, or the numbers of a position."""
+        sizes: dict[str, int] = {}
+        for column in self.columns:
+            if column.kind == "text":
+                sizes[column.name] = tokenizer.codecs[column.codec].size
+            elif column.kind in ("label", "labels"):
+                sizes[column.name] = len(tokenizer.labels[column.name])
+            elif column.kind == "vectors":
+                sizes[column.name] = self.vector_width(column)
+            else:
+                sizes[column.name] = column.width
+        return sizes
 
-    def write_store(self, tokenizer: Tokenizer, kept: NDArray[np.bool_]) -> dict[str, Any]:
+    def vector_width(self, column: Column) -> int:
+        """That of every file of the column, which must agree."""
+        files = [self.assignment.base / each.files[column.name] for each in (*self.data.train, *self.data.valid)]
+        widths = {path: open_vectors(path).shape[2] for path in files}
+        first, *others = widths
+        for path in others:
+            if widths[path] != widths[first]:
+                raise CorpusError(f"{path} has vectors of width {widths[path]}, but {first} of {widths[first]}.")
+        return widths[first]
+
+    def layouts(self, tokenizer: Tokenizer) -> dict[str, Layout]:
+        """How each column lies in the store."""
+        sizes = self.sizes(tokenizer)
+        largest = max([size for name, size in sizes.items() if self.is_ids(name)], default=0)
+        ids = Layout("uint16" if largest <= 1 << 16 else "uint32")
+        return {name: ids if self.is_ids(name) else Layout("float32", size) for name, size in sizes.items()}
+
+    def is_ids(self, name: str) -> bool:
+        return next(column.is_ids for column in self.columns if column.name == name)
+
+    def write_store(
+        self, tokenizer: Tokenizer, layouts: Mapping[str, Layout], kept: NDArray[np.bool_]
+    ) -> dict[str, Any]:
         """The second pass."""
-        largest = max(tokenizer.source.size, tokenizer.target.size)
-        with_words = self.task.tokenizer.dropout > 0.0
-        writer = StoreWriter(self.folder, "uint16" if largest <= 1 << 16 else "uint32", with_words=with_words)
-        words = {side: WordTypes(len(tokenizer.tags)) for side in SIDES} if with_words else {}
-        counts = dict.fromkeys(SIDES, 0)
+        with_words = self.assignment.tokenizer.dropout > 0.0
+        texts = [column.name for column in self.columns if column.kind == "text"]
+        words = {name: WordTypes(len(tokenizer.tags)) for name in texts} if with_words else {}
+        extra = {f"{name}{WORDS}": Layout("uint32") for name in words}
+        writer = StoreWriter(self.folder, {**layouts, **extra})
+        counts = dict.fromkeys(layouts, 0)
         longest = 0
         total, seen = int(kept.sum()), 0
-        for number, sources, targets in chunks(self.chosen(kept)):
-            columns = self.encode(tokenizer, number, sources, targets, words)
-            if columns["source"]:
+        for number, rows in chunks(self.chosen(kept)):
+            columns = self.encode(tokenizer, number, rows, words)
+            if columns[self.columns[0].name]:
                 writer.append(number, columns)
-            for side in SIDES:
-                counts[side] += sum(map(len, columns[side]))
-                longest = max(longest, max(map(len, columns[side]), default=0) + (side == "target"))
-            seen += len(sources)
+            for column in self.columns:
+                lengths = list(map(len, columns[column.name]))
+                counts[column.name] += sum(lengths)
+                longest = max(longest, *lengths, 0) if column.counts else longest
+            seen += len(rows)
             self.say(seen, total, "tokenising")
         writer.close()
-        if not writer.pairs:
+        if not writer.examples:
             raise self.nothing_left()
-        for side, types in words.items():
-            (self.folder / f"{side}.types.json").write_text(json.dumps(types.words))
+        for name, types in words.items():
+            (self.folder / f"{name}.types.json").write_text(json.dumps(types.words))
         return {
-            "dtype": writer.dtype.name,
+            "columns": [asdict(column) for column in self.columns],
+            "layouts": {name: asdict(layout) for name, layout in layouts.items()},
             "shards": writer.shards,
-            "pairs": writer.pairs,
+            "examples": writer.examples,
             "tokens": counts,
             "longest": longest,
-            "sizes": [tokenizer.source.size, tokenizer.target.size],
+            "sizes": self.sizes(tokenizer),
             "first_type": FIRST_TYPE + len(tokenizer.tags),
-            "tokenizer": {"kind": tokenizer.kind, "joiner": tokenizer.joiner},
+            "tokenizer": {"kind": tokenizer.kind, "joiner": tokenizer.joiner} if texts else {},
         }
 
     def encode(
-        self,
-        tokenizer: Tokenizer,
-        number: int,
-        sources: list[str],
-        targets: list[str],
-        words: dict[str, WordTypes],
-    ) -> dict[str, list[list[int]]]:
-        """Ids of the pairs that pass the filters."""
-        tag = self.task.data.train[number].tag
-        before = [tokenizer.tag_id(tag)] if tag else []
-        source_ids = tokenizer.source.encode_batch(sources)
-        target_ids = tokenizer.target.encode_batch(targets)
+        self, tokenizer: Tokenizer, number: int, rows: Sequence[Row], words: Mapping[str, WordTypes]
+    ) -> dict[str, list[Encoded]]:
+        """The columns of the rows that pass the filters."""
+        tag = self.data.train[number].tag
+        ids = {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in self.columns_by_place}
         keep: list[bool] = []
-        for texts, ids in zip(
-            zip(sources, targets, strict=True), zip(source_ids, target_ids, strict=True), strict=True
-        ):
-            reason = drop_reason(self.task.data.filters, *texts, len(ids[0]), len(ids[1]))
+        for place, row in enumerate(rows):
+            reason = self.reason(ids, place, row)
             self.report.count(reason)
             keep.append(reason is None)
-        columns = {
-            "source": [[*before, *ids, END] for ids in compress(source_ids, keep)],
-            "target": list(compress(target_ids, keep)),
-        }
-        if words:
-            codecs = {"source": (tokenizer.source, before, sources), "target": (tokenizer.target, [], targets)}
-            for side, (codec, prefix, texts) in codecs.items():
+        columns: dict[str, list[Encoded]] = {}
+        for place, column in self.columns_by_place:
+            columns[column.name] = wrapped(column, list(compress(ids[column.name], keep)), tokenizer, tag)
+            if column.name in words:
+                codec, numbers = tokenizer.codecs[column.codec], words[column.name].numbers
                 assert isinstance(codec, BpeCodec)
-                numbers = words[side].numbers
-                columns[f"{side}.words"] = [[*prefix, *numbers(codec.words(text))] for text in compress(texts, keep)]
+                before = [tokenizer.tag_id(tag)] if tag and column.tag else []
+                texts = (row[place] for row in compress(rows, keep))
+                columns[f"{column.name}{WORDS}"] = [[*before, *numbers(codec.words(text))] for text in texts]
         return columns
 
 
@@ -321,24 +388,17 @@ class WordTypes:
         return list(self.known)
 
 
-def encoded(tokenizer: Tokenizer, pairs: Sequence[Tagged]) -> tuple[list[list[int]], list[list[int]]]:
-    """Ids of both sides, without tags or symbols around them."""
-    sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return tokenizer.source.encode_batch(sources), tokenizer.target.encode_batch(targets)
-
-
-def chunks(pairs: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, list[str], list[str]]]:
+def chunks(rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, list[Row]]]:
     """Up to `CHUNK` neighbours of one corpus."""
-    corpus, sources, targets = -1, list[str](), list[str]()
-    for number, source, target in pairs:
-        if sources and (number != corpus or len(sources) == CHUNK):
-            yield corpus, sources, targets
-            sources, targets = [], []
+    corpus, some = -1, list[Row]()
+    for number, row in rows:
+        if some and (number != corpus or len(some) == CHUNK):
+            yield corpus, some
+            some = []
         corpus = number
-        sources.append(source)
-        targets.append(target)
-    if sources:
-        yield corpus, sources, targets
+        some.append(row)
+    if some:
+        yield corpus, some
 
 
 def die_with_parent() -> None:
@@ -349,7 +409,7 @@ def die_with_parent() -> None:
 
 
 def main() -> None:
-    """Task on stdin, answers on stdout."""
+    """An assignment on stdin, answers on stdout."""
     die_with_parent()
     answers = os.fdopen(os.dup(1), "w")
 
@@ -361,10 +421,10 @@ def main() -> None:
             os._exit(1)
 
     try:
-        task = task_from_json(sys.stdin.read())
+        assignment = Assignment.from_json(sys.stdin.read())
         folder = Path(sys.argv[1])
         with writing(folder):
-            meta = fill(task, folder, lambda done, of, what: answer({"done": done, "of": of, "what": what}))
+            meta = fill(assignment, folder, lambda done, of, what: answer({"done": done, "of": of, "what": what}))
         answer({"meta": meta})
     except RegardError as error:
         answer({"error": str(error), "kind": type(error).__name__})

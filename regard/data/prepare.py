@@ -1,7 +1,8 @@
-"""From text files to a tokenizer and a store: asks a process of its own (`data/fill.py`).
+"""From files to a tokenizer and a store: asks a process of its own (`data/fill.py`).
 
-The child does not import torch, and its memory goes back to the system when it ends. It gets a `Task` on stdin and
-answers in JSON lines: {"done": n, "of": m, "what": …} while it works, then {"meta": …} or {"error": …}.
+The child does not import torch, and its memory goes back to the system when it ends. It gets an `Assignment` on stdin
+and answers in JSON lines: {"done": n, "of": m, "what": …} while it works, then {"meta": …} or {"error": …}. It knows
+columns and no task.
 """
 
 import json
@@ -15,28 +16,53 @@ from pathlib import Path
 from typing import Any
 
 from regard import errors
-from regard.data.config import CorpusConfig, DataConfig
+from regard.data.columns import SOURCE, TARGET, Column
+from regard.data.config import DataConfig
 from regard.errors import RunError
-from regard.text.filters import FilterConfig
 from regard.text.tokenizer import TokenizerConfig
 
 Say = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Assignment:
     """All that decides what is in a store."""
 
     data: DataConfig
     tokenizer: TokenizerConfig
     base: Path
+    columns: tuple[Column, ...] = (SOURCE, TARGET)
     given_tokenizer: str | None = None
     """The JSON of another run's tokenizer, to be used as it is."""
     hashes: dict[str, str] | None = None
     """What the files were when the run began; others are refused before a store is touched."""
 
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "data": self.data.to_table(),
+                "tokenizer": asdict(self.tokenizer),
+                "base": str(self.base),
+                "columns": [asdict(column) for column in self.columns],
+                "given_tokenizer": self.given_tokenizer,
+                "hashes": self.hashes,
+            }
+        )
 
-def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
+    @classmethod
+    def from_json(cls, text: str) -> "Assignment":
+        values = json.loads(text)
+        return cls(
+            data=DataConfig.from_table(values["data"]),
+            tokenizer=TokenizerConfig(**values["tokenizer"]),
+            base=Path(values["base"]),
+            columns=tuple(Column(**column) for column in values["columns"]),
+            given_tokenizer=values["given_tokenizer"],
+            hashes=values["hashes"],
+        )
+
+
+def prepare(assignment: Assignment, folder: Path, say: Say | None = None) -> dict[str, Any]:
     """Fills `folder` unless it holds the same already, and gives its meta; raises the child's error as our own."""
     # -P: a file in the current directory, which may be a stranger's, is not a module.
     command = [sys.executable, "-P", "-m", "regard.data.fill", str(folder)]
@@ -48,7 +74,7 @@ def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
     assert process.stdout is not None
     try:
         with suppress(BrokenPipeError):  # a child that died at once is told of below
-            process.stdin.write(task_to_json(task).encode())
+            process.stdin.write(assignment.to_json().encode())
             process.stdin.close()
         for line in process.stdout:
             answer = json.loads(line)
@@ -66,25 +92,3 @@ def prepare(task: Task, folder: Path, say: Say | None = None) -> dict[str, Any]:
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def task_to_json(task: Task) -> str:
-    return json.dumps(
-        {
-            "data": asdict(task.data),
-            "tokenizer": asdict(task.tokenizer),
-            "base": str(task.base),
-            "given_tokenizer": task.given_tokenizer,
-            "hashes": task.hashes,
-        }
-    )
-
-
-def task_from_json(text: str) -> Task:
-    values = json.loads(text)
-    data = values["data"]
-    for part in ("train", "valid", "test"):
-        data[part] = tuple(CorpusConfig(**corpus) for corpus in data[part])
-    data["filters"] = FilterConfig(**data["filters"])
-    tokenizer = TokenizerConfig(**values["tokenizer"])
-    return Task(DataConfig(**data), tokenizer, Path(values["base"]), values["given_tokenizer"], values["hashes"])

@@ -1,15 +1,16 @@
-"""Tokenised once, memory-mapped, sharded.
+"""Encoded once, memory-mapped, sharded.
 
-A store is a directory: `shard-00000.source.bin` (token ids, one after another), `shard-00000.source.ends.bin` (where
-each sentence ends), the same for the target, `shard-00000.corpus.bin` (which corpus a pair is from), and `meta.json`,
-written last, with the key: a hash of everything that went in. Where BPE-dropout is on, `….words.bin` hold the words
-instead, and `source.types.json` what they are.
+A store is a directory: `shard-00000.source.bin` (the ids of a column, one after another), `shard-00000.source.ends.bin`
+(where each example ends), the same for every other column, `shard-00000.corpus.bin` (which corpus an example is from),
+`valid-00000.…` for what is validated on, with its text in `valid.source` …, and `meta.json`, written last, with the
+key: a hash of everything that went in. Where BPE-dropout is on, `….words.bin` hold the words instead, and
+`source.types.json` what they are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -17,12 +18,26 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.columns import Column, Encoded, Example
 from regard.errors import RunError
 
-FORMAT = 1
-SHARD_PAIRS = 1 << 20
+FORMAT = 2
+SHARD_EXAMPLES = 1 << 20
 META = "meta.json"
-SIDES = ("source", "target")
+TRAIN, VALID = "shard", "valid"
+WORDS = ".words"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a column lies in a file: the type of its numbers, and how many make a position (0: one, without an axis)."""
+
+    dtype: str
+    width: int = 0
+
+    @property
+    def per_position(self) -> int:
+        return max(self.width, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +59,19 @@ class Ragged:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One side of the corpus, over all shards."""
+class Series:
+    """One column of all examples, over all shards."""
 
     shards: tuple[Ragged, ...]
     firsts: NDArray[np.int64]
 
     @classmethod
-    def over(cls, shards: Sequence[Ragged]) -> Column:
+    def over(cls, shards: Sequence[Ragged]) -> Series:
         sizes = [len(shard) for shard in shards]
         return cls(tuple(shards), np.cumsum([0, *sizes[:-1]], dtype=np.int64))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.shards))
 
     def __getitem__(self, index: int) -> NDArray[Any]:
         shard = int(np.searchsorted(self.firsts, index, side="right")) - 1
@@ -66,7 +84,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A tokenised corpus. Sources end with the end symbol, targets do not."""
+    """The examples of a run, encoded, each column with the symbols around it."""
 
     folder: Path
     meta: dict[str, Any]
@@ -81,59 +99,74 @@ class Store:
         return cls(folder, meta)
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """In the task's order."""
+        return tuple(Column(**column) for column in self.meta["columns"])
+
+    @property
     def corpora(self) -> NDArray[np.uint8]:
-        """For each pair, the number of its corpus."""
-        return np.concatenate([self._mapped(shard, "corpus", np.uint8) for shard in range(self.meta["shards"])])
+        """For each training example, the number of its corpus."""
+        return np.concatenate([self._mapped(TRAIN, shard, "corpus", np.uint8) for shard in range(self.meta["shards"])])
 
-    def column(self, side: str, kind: str = "") -> Column:
-        """Token ids of a side, or with kind "words" its word types."""
-        name, dtype = (f"{side}.{kind}", np.uint32) if kind else (side, np.dtype(self.meta["dtype"]))
-        return Column.over(
-            [
-                Ragged(self._mapped(shard, name, dtype), self._mapped(shard, f"{name}.ends", np.int64))
-                for shard in range(self.meta["shards"])
-            ]
-        )
+    def column(self, name: str, part: str = TRAIN) -> Series:
+        """A column of the training examples, or of those to validate on."""
+        return self._series(part, name, Layout(**self.meta["layouts"][name]))
 
-    def word_types(self, side: str) -> list[str]:
-        return json.loads((self.folder / f"{side}.types.json").read_text())
+    def words(self, name: str) -> Series:
+        """The word types of a column, for BPE-dropout."""
+        return self._series(TRAIN, f"{name}{WORDS}", Layout("uint32"))
 
-    def valid_texts(self) -> tuple[list[str], list[str], list[str]]:
-        """Sources, targets and tags of the validation pairs. Read as bytes, for a CR inside a sentence ends no line."""
-        sources, targets, tags = (
-            (self.folder / f"valid.{part}").read_bytes().decode().split("\n")[:-1] for part in (*SIDES, "tag")
-        )
-        return sources, targets, tags
+    def word_types(self, name: str) -> list[str]:
+        return json.loads((self.folder / f"{name}.types.json").read_text())
 
-    def _mapped(self, shard: int, name: str, dtype: Any) -> NDArray[Any]:
-        path = self.folder / f"shard-{shard:05d}.{name}.bin"
+    def valid_examples(self) -> list[Example]:
+        """Those to validate on, encoded."""
+        columns = {column.name: self.column(column.name, VALID) for column in self.columns}
+        return [{name: column[row] for name, column in columns.items()} for row in range(self.meta["valid_examples"])]
+
+    def valid_texts(self) -> dict[str, list[str]]:
+        """Their columns as text, and under "tag" their tags. Read as bytes, for a CR inside a line ends none."""
+        parts = [*(column.name for column in self.columns if column.is_lines), "tag"]
+        return {part: (self.folder / f"valid.{part}").read_bytes().decode().split("\n")[:-1] for part in parts}
+
+    def _series(self, part: str, name: str, layout: Layout) -> Series:
+        shards = self.meta["shards"] if part == TRAIN else self.meta["valid_shards"]
+        return Series.over([self._ragged(part, shard, name, layout) for shard in range(shards)])
+
+    def _ragged(self, part: str, shard: int, name: str, layout: Layout) -> Ragged:
+        values = self._mapped(part, shard, name, np.dtype(layout.dtype))
+        shaped = values.reshape(-1, layout.width) if layout.width else values
+        return Ragged(shaped, self._mapped(part, shard, f"{name}.ends", np.int64))
+
+    def _mapped(self, part: str, shard: int, name: str, dtype: Any) -> NDArray[Any]:
+        path = self.folder / f"{part}-{shard:05d}.{name}.bin"
         if path.stat().st_size == 0:
             return np.empty(0, dtype)
         return np.memmap(path, dtype=dtype, mode="r")
 
 
 class StoreWriter:
-    """Appends pairs, a new shard every `SHARD_PAIRS`. The caller writes `meta.json` when all is there."""
+    """Appends examples, a new shard every `SHARD_EXAMPLES`. The caller writes `meta.json` when all is there."""
 
-    def __init__(self, folder: Path, dtype: str, *, with_words: bool) -> None:
-        self.folder, self.dtype, self.with_words = folder, np.dtype(dtype), with_words
-        self.pairs, self.shards = 0, 0
+    def __init__(self, folder: Path, layouts: Mapping[str, Layout], part: str = TRAIN) -> None:
+        self.folder, self.layouts, self.part = folder, dict(layouts), part
+        self.examples, self.shards = 0, 0
         self._files: dict[str, IO[bytes]] = {}
         self._ends: dict[str, int] = {}
 
-    def append(self, corpus: int, columns: dict[str, list[list[int]]]) -> None:
-        """Pairs as ids: "source" and "target", and "source.words", "target.words" where words are kept."""
-        count = len(columns["source"])
-        if self.pairs >= self.shards * SHARD_PAIRS:
+    def append(self, corpus: int, columns: Mapping[str, Sequence[Encoded]]) -> None:
+        """Each column of some examples of one corpus."""
+        count = len(next(iter(columns.values())))
+        if self.examples >= self.shards * SHARD_EXAMPLES:
             self._next_shard()
         for name, rows in columns.items():
-            dtype = np.uint32 if name.endswith("words") else self.dtype
-            self._files[name].write(np.concatenate([np.asarray(row, dtype) for row in rows]).tobytes())
+            dtype = np.dtype(self.layouts[name].dtype)
+            self._files[name].write(np.concatenate([np.asarray(row, dtype).reshape(-1) for row in rows]).tobytes())
             ends = np.cumsum([len(row) for row in rows], dtype=np.int64) + self._ends[name]
             self._files[f"{name}.ends"].write(ends.tobytes())
             self._ends[name] = int(ends[-1])
         self._files["corpus"].write(np.full(count, corpus, np.uint8).tobytes())
-        self.pairs += count
+        self.examples += count
 
     def close(self) -> None:
         for file in self._files.values():
@@ -141,8 +174,7 @@ class StoreWriter:
 
     def _next_shard(self) -> None:
         self.close()
-        names = list(SIDES) + ([f"{side}.words" for side in SIDES] if self.with_words else [])
-        every = [*names, *(f"{name}.ends" for name in names), "corpus"]
-        self._files = {name: (self.folder / f"shard-{self.shards:05d}.{name}.bin").open("wb") for name in every}
-        self._ends = dict.fromkeys(names, 0)
+        every = [*self.layouts, *(f"{name}.ends" for name in self.layouts), "corpus"]
+        self._files = {name: (self.folder / f"{self.part}-{self.shards:05d}.{name}.bin").open("wb") for name in every}
+        self._ends = dict.fromkeys(self.layouts, 0)
         self.shards += 1

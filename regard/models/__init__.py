@@ -1,10 +1,20 @@
 """Every kind of model, by the name that `model.architecture` gives it. A new one is one file and one line."""
 
-from regard.models.interface import Architecture, Decodable, Source, State
+from regard.models import transformer
+from regard.models.interface import Architecture, Decodable, Shapes, Source, State
 from regard.models.transformer import Transformer, TransformerConfig
 
 ARCHITECTURES: dict[str, Architecture] = {
-    "transformer": Architecture(TransformerConfig, Transformer),
+    "transformer": transformer.ARCHITECTURE,
 }
 
-__all__ = ["ARCHITECTURES", "Architecture", "Decodable", "Source", "State", "Transformer", "TransformerConfig"]
+__all__ = [
+    "ARCHITECTURES",
+    "Architecture",
+    "Decodable",
+    "Shapes",
+    "Source",
+    "State",
+    "Transformer",
+    "TransformerConfig",
+]

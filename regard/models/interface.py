@@ -5,17 +5,29 @@ Axes: B sentences, S source positions, R rows of a search (a sentence may own se
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Protocol, Self, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Source
-from regard.text.symbols import Symbols
+from regard.text.symbols import RESERVED, Symbols
 
-__all__ = ["Architecture", "Attentive", "Decodable", "LinearOutput", "Source", "State"]
+__all__ = [
+    "Architecture",
+    "Attentive",
+    "Corpus",
+    "Decodable",
+    "Limits",
+    "LinearOutput",
+    "Preset",
+    "Shapes",
+    "Source",
+    "State",
+]
 
 
 @runtime_checkable
@@ -65,8 +77,89 @@ class LinearOutput(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Shapes:
+    """What a model has to fit: for each column of its task how many ids, classes or features, and the text's symbols."""
+
+    sizes: Mapping[str, int]
+    symbols: Symbols = RESERVED
+
+    def __getitem__(self, column: str) -> int:
+        return self.sizes[column]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named bundle of settings: what it is for, and what it sets."""
+
+    purpose: str
+    settings: dict[str, Any]
+    published: str = ""
+    """What a paper reports for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What a preset is fitted to."""
+
+    examples: int
+    cores: int
+    memory: int
+    """In bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most positions that a model can take, the symbols around them counted; None where there is no limit."""
+
+    source: int | None = None
+    target: int | None = None
+    setting: str = ""
+    """The key that sets them, and why there are any: `model.max_positions=512 (they are learned)`."""
+
+
+def no_preset(_: Corpus) -> tuple[str, str]:
+    return "none", "this architecture has no presets"
+
+
+def no_limits(_: Any) -> Limits:
+    return Limits()
+
+
+def no_misfit(_: Any, *, joint: bool) -> None:
+    """Nothing in the tokenizer's settings can contradict this model's."""
+
+
+def any_dropout(config: Any) -> bool:
+    """Whether one of the settings that are named dropout is on."""
+    return any(getattr(config, each.name) for each in fields(config) if each.name.endswith("dropout"))
+
+
+def settings_line(config: Any) -> str:
+    """`width 32, layers 2`: the settings that are numbers."""
+    numbers = ((each.name, getattr(config, each.name)) for each in fields(config))
+    return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in numbers if type(value) in (int, float))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """A model kind: its config class, and what builds a module from a config and the two vocabulary sizes."""
+    """A kind of model, which answers for itself: nothing else reads the fields of its config."""
 
     config: type[Any]
-    build: Callable[[Any, int, int], nn.Module]
+    """A frozen dataclass that checks itself; its field `architecture` is the name of the kind."""
+    build: Callable[[Any, Shapes], nn.Module]
+    tasks: tuple[str, ...] = ("translate",)
+    """The names of the tasks that it serves."""
+    presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
+    fitted: Callable[[Corpus], tuple[str, str]] = no_preset
+    """For `preset = "auto"`: the name of a preset, or "none", and why."""
+    limits: Callable[[Any], Limits] = no_limits
+    width: Callable[[Any], int] = attrgetter("width")
+    """What the paper's schedule follows from (d_model)."""
+    is_random: Callable[[Any], bool] = any_dropout
+    """Whether two passes over a batch differ in training."""
+    refuse_misfit: Callable[..., None] = no_misfit
+    """Called with the config and `joint`: ConfigError where the tokenizer's settings contradict it."""
+    activations: Callable[[Any, int], int] | None = None
+    """Numbers that a step keeps for each token of a batch, given the longest example; None: counted by a trial."""
+    summary: Callable[[Any], str] = settings_line
+    """Its shape in a line."""

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch, Source
 from regard.errors import ConfigError
+from regard.models.interface import Architecture, Limits, Shapes
+from regard.models.transformer_presets import PRESETS, fitted_preset
 from regard.nn.attention import KVCache, MultiHeadAttention, Probe
 from regard.nn.dropout import dropout
 from regard.nn.embedding import Embedding, new_matrix
@@ -299,3 +301,54 @@ class Transformer(nn.Module):
         logits, after = self.step(tokens, state, probe)
         across = torch.stack([look.weights.transpose(1, 2).flatten(0, 1) for look in probe.of("decoder", "cross")], 1)
         return logits, after, across
+
+
+# What the Transformer answers for itself
+
+WEIGHT_COPIES = 5
+"""Of an attention matrix, where it is computed step by step: scores, softmax, dropout, its mask and the product."""
+
+
+def built(config: TransformerConfig, shapes: Shapes) -> Transformer:
+    return Transformer(config, shapes["source"], shapes["target"], shapes.symbols)
+
+
+def limits(config: TransformerConfig) -> Limits:
+    """Learned positions have an end."""
+    if config.positions != "learned":
+        return Limits()
+    most = config.max_positions
+    return Limits(most, most, f"model.max_positions={most} (they are learned)")
+
+
+def refuse_misfit(config: TransformerConfig, *, joint: bool) -> None:
+    if config.share == "all" and not joint:
+        raise ConfigError(
+            "model.share='all' needs one vocabulary, but tokenizer.joint=false asks for two; "
+            "set tokenizer.joint=true or model.share='target'"
+        )
+
+
+def activations(config: TransformerConfig, longest: int) -> int:
+    """Numbers that a training step keeps for each token; attention weights only under a dropout of their own."""
+    encoder = config.encoder_layers * (14 * config.width + 3 * config.feedforward)
+    decoder = config.decoder_layers * (24 * config.width + 3 * config.feedforward)
+    attentions = (config.encoder_layers + 2 * config.decoder_layers) if config.attention_dropout else 0
+    return encoder + decoder + 8 * config.width + WEIGHT_COPIES * attentions * config.heads * longest
+
+
+def summary(config: TransformerConfig) -> str:
+    layers = f"{config.encoder_layers} + {config.decoder_layers} layers"
+    return f"{layers}, width {config.width}, {config.heads} heads"
+
+
+ARCHITECTURE = Architecture(
+    config=TransformerConfig,
+    build=built,
+    presets=PRESETS,
+    fitted=fitted_preset,
+    limits=limits,
+    refuse_misfit=refuse_misfit,
+    activations=activations,
+    summary=summary,
+)

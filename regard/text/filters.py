@@ -1,9 +1,10 @@
-"""Which pairs are left out of training, and how many for which reason."""
+"""Which examples are left out of training, and how many for which reason."""
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,33 +81,37 @@ class FilterReport:
         return f"{kept}; dropped {dropped}" if dropped else kept
 
 
-def is_empty(source: str, target: str) -> bool:
-    """Whether a side has nothing but white space; needs no tokens, so it can be asked before they are made."""
-    return not source.strip() or not target.strip()
+def is_empty(row: Sequence[Any]) -> bool:
+    """Whether a column has nothing but white space; needs no tokens, so it can be asked before they are made."""
+    return any(not value.strip() if isinstance(value, str) else len(value) == 0 for value in row)
 
 
-def drop_reason(
-    config: FilterConfig, source: str, target: str, source_tokens: int, target_tokens: int
-) -> Reason | None:
-    """Why this pair is dropped, or None. The reasons are asked in the order of `FilterReport`; duplicates are not."""
-    if is_empty(source, target) or not source_tokens or not target_tokens:
+def drop_reason(config: FilterConfig, row: Sequence[Any], lengths: Sequence[int]) -> Reason | None:
+    """Why this example is dropped, or None, from its columns as read and the tokens of those that count.
+
+    The reasons are asked in the order of `FilterReport`; duplicates are not.
+    """
+    if is_empty(row) or not all(lengths):
         return "empty"
-    shorter, longer = sorted((source_tokens, target_tokens))
+    shorter, longer = min(lengths, default=0), max(lengths, default=0)
     if config.max_length and longer > config.max_length:
         return "too_long"
     if config.max_ratio and longer >= RATIO_MIN_TOKENS and longer > config.max_ratio * shorter:
         return "ratio"
-    if config.drop_identical and source.strip() == target.strip():
+    texts = {value.strip() for value in row if isinstance(value, str)}
+    if config.drop_identical and len(texts) < len(row) and len(texts) == 1:
         return "identical"
     return None
 
 
-def pair_hash(source: str, target: str) -> int:
-    """64 bits that two different pairs share by a chance of 2⁻⁶⁴: eight bytes a pair instead of a set of strings."""
-    source_bytes = source.encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(len(source_bytes).to_bytes(8, "little"), digest_size=8)  # so ("ab", "c") ≠ ("a", "bc")
-    digest.update(source_bytes)
-    digest.update(target.encode("utf-8", "surrogatepass"))
+def row_hash(row: Sequence[Any]) -> int:
+    """64 bits that two different rows share by a chance of 2⁻⁶⁴: eight bytes a row instead of a set of strings."""
+    digest = hashlib.blake2b(digest_size=8)
+    for number, value in enumerate(row, start=1):
+        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else np.ascontiguousarray(value).tobytes()
+        if number < len(row):  # so ("ab", "c") ≠ ("a", "bc")
+            digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
     return int.from_bytes(digest.digest(), "little")
 
 

@@ -1,4 +1,4 @@
-"""A run's tokenizer: the codecs of both sides, how they are trained, and the one JSON file that holds them.
+"""A run's tokenizer: a codec for each vocabulary, the names of labels, and the one JSON file that holds them.
 
 `codecs.py` and `bpe.py` hold the kinds, `vocabulary.py` chooses their entries.
 """
@@ -6,7 +6,7 @@
 import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,9 @@ __all__ = [
     "train_tokenizer",
 ]
 
-FORMAT = 1
+FORMAT = 2
+PAIR_FORMAT = 1
+"""Of version 0.1, which knew the two vocabularies of sentence pairs and no others."""
 MAX_BYTES = 256 * 2**20
 KINDS = ("auto", "bpe", "character", "byte", "wordpiece", "word")
 USUAL_JOINER = "@@"
@@ -69,7 +71,7 @@ class TokenizerConfig:
     size: int = 0
     """Ids a vocabulary, reserved ones included; 0 = fitted to the corpus."""
     joint: bool = True
-    """One vocabulary for both sides."""
+    """One vocabulary for all texts, such as source and target."""
     joiner: str = ""
     """End of a piece that goes on, such as "@@", in text that is already split: word keeps it, bpe splits anew."""
     dropout: float = 0.0
@@ -92,29 +94,50 @@ class TokenizerConfig:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """The codecs of a run. Joint: `source` and `target` are one object."""
+    """The codecs of a run by the names of their vocabularies, and its labels. Joint: all codecs are one object."""
 
-    source: Codec
-    target: Codec
+    codecs: Mapping[str, Codec]
     joiner: str = ""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """For each column of labels, their names; a label's id is its place."""
+
+    @classmethod
+    def pair(cls, source: Codec, target: Codec, joiner: str = "") -> "Tokenizer":
+        """That of sentence pairs."""
+        return cls({"source": source, "target": target}, joiner)
+
+    @property
+    def source(self) -> Codec:
+        """What sentence pairs are translated from."""
+        return self.codecs["source"]
+
+    @property
+    def target(self) -> Codec:
+        """What they are translated into."""
+        return self.codecs["target"]
+
+    @property
+    def first(self) -> Codec | None:
+        """Kind and tags are the same in all; None where no column holds text."""
+        return next(iter(self.codecs.values()), None)
 
     @property
     def kind(self) -> str:
-        """As in `TokenizerConfig`, but never auto."""
-        return self.source.kind
+        """As in `TokenizerConfig`, but never auto; empty where no column holds text."""
+        return "" if self.first is None else self.first.kind
 
     @property
     def joint(self) -> bool:
-        """Whether both sides share one vocabulary."""
-        return self.source is self.target
+        """Whether all texts share one vocabulary."""
+        return len({id(codec) for codec in self.codecs.values()}) <= 1
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The corpora's tags, which have the ids behind the reserved ones."""
-        return self.source.tags
+        return () if self.first is None else self.first.tags
 
     def tag_id(self, tag: str) -> int:
-        """The id of a corpus' tag, the same on both sides."""
+        """The id of a corpus' tag, the same in every vocabulary."""
         if tag not in self.tags:
             known = f"known tags: {', '.join(self.tags)}" if self.tags else "this tokenizer was made without tags"
             raise ConfigError(f"tag {tag!r} is not known; {known}")
@@ -123,8 +146,11 @@ class Tokenizer:
     def to_json(self) -> str:
         """The tokenizer as text; equal tokenizers give equal text."""
         data = {"format": FORMAT, "kind": self.kind, "joint": self.joint, "joiner": self.joiner, "tags": self.tags}
-        codecs = {"source": self.source.to_data()} | ({} if self.joint else {"target": self.target.to_data()})
-        return json.dumps(data | codecs, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+        names = list(self.codecs)
+        written = names[:1] if self.joint else names
+        codecs = {name: self.codecs[name].to_data() for name in written}
+        data |= {"vocabularies": names, "codecs": codecs, "labels": self.labels}
+        return json.dumps(data, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 
     def save(self, path: Path) -> None:
         """Write `to_json` as UTF-8."""
@@ -152,28 +178,27 @@ class Tokenizer:
 
 def train_tokenizer(
     config: TokenizerConfig,
-    sources: Callable[[], Iterable[str]],
-    targets: Callable[[], Iterable[str]],
+    texts: Mapping[str, Texts],
     tags: Sequence[str] = (),
     *,
-    num_pairs: int,
+    num_examples: int,
 ) -> Tokenizer:
-    """A tokenizer for a corpus, whose sides are given as functions that start reading anew with each call.
+    """A tokenizer for a corpus, whose texts are given by vocabulary, as functions that start reading with each call.
 
-    Kind auto is word with the joiner `@@` if more than 1 % of the first 10,000 lines of both sides hold `@@ `, else
-    bpe. `num_pairs` decides the size of bpe and wordpiece where none is set. Equal input gives equal bytes.
+    Kind auto is word with the joiner `@@` if more than 1 % of the first 10,000 lines of each hold `@@ `, else bpe.
+    `num_examples` decides the size of bpe and wordpiece where none is set. Equal input gives equal bytes.
     """
     _check_tags(tags)
-    kind, joiner = _resolve_kind(config, chained(_head(sources), _head(targets)))
-    size = config.size or (fitted_size(num_pairs) if kind in ("bpe", "wordpiece") else 0)
+    kind, joiner = _resolve_kind(config, chained(*map(_head, texts.values())))
+    size = config.size or (fitted_size(num_examples) if kind in ("bpe", "wordpiece") else 0)
 
-    def fit(texts: Texts) -> Codec:
-        return _fit(kind, joiner, texts, size, tags)
+    def fit(some: Texts) -> Codec:
+        return _fit(kind, joiner, some, size, tags)
 
-    if config.joint:
-        joint = fit(chained(sources, targets))
-        return Tokenizer(joint, joint, joiner)
-    return Tokenizer(fit(sources), fit(targets), joiner)
+    if config.joint and texts:
+        joint = fit(chained(*texts.values()))
+        return Tokenizer(dict.fromkeys(texts, joint), joiner)
+    return Tokenizer({name: fit(some) for name, some in texts.items()}, joiner)
 
 
 def _fit(kind: str, joiner: str, texts: Texts, size: int, tags: Sequence[str]) -> Codec:
@@ -239,13 +264,18 @@ def _from_data(data: Any) -> Tokenizer:
     if not isinstance(data, dict) or "format" not in data:
         raise _BrokenFile("is not a tokenizer: it has no format number.")
     number: object = data["format"]
-    if number is True or number != FORMAT:  # JSON's true equals 1 in Python
-        raise _BrokenFile(f"has format {number!r}; this version of regard reads {FORMAT}. Update regard.")
+    if number is True or number not in (PAIR_FORMAT, FORMAT):  # JSON's true equals 1 in Python
+        raise _BrokenFile(f"has format {number!r}; this version of regard reads up to {FORMAT}. Update regard.")
     kind, joiner, joint = (_value(data, key, kind) for key, kind in (("kind", str), ("joiner", str), ("joint", bool)))
     tags = tuple(_strings(data, "tags"))
-    source = _codec(kind, joiner, tags, _value(data, "source", dict))
-    target = source if joint else _codec(kind, joiner, tags, _value(data, "target", dict))
-    return Tokenizer(source, target, joiner)
+    names = ["source", "target"] if number == PAIR_FORMAT else _strings(data, "vocabularies")
+    held = data if number == PAIR_FORMAT else _value(data, "codecs", dict)
+    written = names[:1] if joint else names
+    codecs = {name: _codec(kind, joiner, tags, _value(held, name, dict)) for name in written}
+    if joint:
+        codecs = {name: codecs[names[0]] for name in names}
+    labels: dict[str, Any] = {} if number == PAIR_FORMAT else _value(data, "labels", dict)
+    return Tokenizer(codecs, joiner, {name: tuple(_strings(labels, name)) for name in labels})
 
 
 def _codec(kind: str, joiner: str, tags: Sequence[str], data: Mapping[str, Any]) -> Codec:

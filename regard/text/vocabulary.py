@@ -180,11 +180,11 @@ def _model_state(rust: Any) -> dict[str, Any]:
     return state
 
 
-def chained(first: Texts, second: Texts) -> Texts:
-    """Both, one behind the other."""
+def chained(*parts: Texts) -> Texts:
+    """All of them, one behind the other."""
 
     def texts() -> Iterator[str]:
-        yield from first()
-        yield from second()
+        for part in parts:
+            yield from part()
 
     return texts

@@ -1,17 +1,16 @@
-"""The settings of training. Without torch, so that they are checked in a moment."""
+"""The settings of training."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from regard.errors import ConfigError
+from regard.nn.loss import FORMS
 from regard.train.schedule import SCHEDULES
 
 OPTIMIZERS = ("adam", "adamw")
-CRITERIA = ("loss", "bleu")
 AVERAGES = ("last", "best")
 PRECISIONS = ("auto", "fp32", "bf16")
-FORMS = ("others", "all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +55,8 @@ class TrainConfig:
     """Decay of a moving average of the weights, which is then validated and used; 0 = off."""
     validate_every: int = 500
     """Steps between two validations."""
-    validate_bleu: bool = True
-    """Translate the validation pairs (greedily) at each validation."""
+    validate_output: bool = True
+    """Let the model generate outputs at each validation, and score them; for translation that is BLEU, greedily."""
     checkpoint_every: int = 500
     """Steps between two checkpoints."""
     keep: int = 5
@@ -69,7 +68,7 @@ class TrainConfig:
     patience: int = 0
     """Validations without improvement before training stops; 0 = never."""
     stop_on: str = "loss"
-    """What has to improve: loss or bleu."""
+    """The metric that has to improve: loss, perplexity, or one of the task's own; for translation bleu."""
     max_skipped: int = 20
     """Steps in a row with a gradient that is not finite before the run is given up."""
     precision: str = "auto"
@@ -105,7 +104,6 @@ class TrainConfig:
         choices = {
             "optimizer": OPTIMIZERS,
             "schedule": SCHEDULES,
-            "stop_on": CRITERIA,
             "average_of": AVERAGES,
             "precision": PRECISIONS,
             "smoothing_form": FORMS,
@@ -113,8 +111,8 @@ class TrainConfig:
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"train.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        if self.stop_on == "bleu" and not self.validate_bleu:
-            raise ConfigError("train.stop_on='bleu' needs train.validate_bleu=true")
+        if self.stop_on not in ("loss", "perplexity") and not self.validate_output:
+            raise ConfigError(f"train.stop_on={self.stop_on!r} needs train.validate_output=true")
         if self.average_of == "best" and self.validate_every % self.checkpoint_every:
             raise ConfigError(
                 f"train.average_of='best' needs a checkpoint at each validation: "

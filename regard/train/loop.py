@@ -22,13 +22,15 @@ from regard.checkpoint import (
     save_checkpoint,
 )
 from regard.data.batching import Position
+from regard.data.feed import Feed
 from regard.errors import CheckpointError, RunError
-from regard.metrics_log import MetricsLog, finite, read_metrics
+from regard.metrics_log import VALID, MetricsLog, finite, read_metrics
 from regard.models.parameters import load_parameters, parameters_of
+from regard.nn.loss import Objective, Smoothing
 from regard.run import RunDirectory
+from regard.tasks.interface import Metric, Task, Validation, Validator
 from regard.train.config import TrainConfig
-from regard.train.feed import Feed
-from regard.train.loss import Smoothing
+from regard.train.console import Reporter
 from regard.train.optimizer import (
     MovingAverage,
     build_optimizer,
@@ -37,10 +39,8 @@ from regard.train.optimizer import (
     restore_optimizer,
     set_rate,
 )
-from regard.train.report import Reporter
 from regard.train.signals import Abandoned, Interrupted, StopRequest
 from regard.train.step import StepResult, seed_step, train_step
-from regard.train.validate import Validation, Validator
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Progress:
     skipped: int = 0
     skipped_in_a_row: int = 0
     best: float | None = None
-    """Of what has to improve; lower is better (BLEU is negated)."""
+    """Of what has to improve; lower is better (a metric of which more is better is negated)."""
     since_best: int = 0
     scores: dict[str, float] = field(default_factory=dict)
     """step → the same measure at each checkpoint that is kept."""
@@ -81,8 +81,9 @@ class Loop:
         self,
         *,
         model: nn.Module,
+        task: Task,
         feed: Feed,
-        validator: Validator,
+        validator: Validator | None,
         run: RunDirectory,
         config: TrainConfig,
         width: int,
@@ -90,10 +91,10 @@ class Loop:
         precision: str,
         reporter: Reporter,
     ) -> None:
-        self.model, self.feed, self.validator, self.run = model, feed, validator, run
+        self.model, self.task, self.feed, self.validator, self.run = model, task, feed, validator, run
         self.config, self.width, self.seed, self.precision = config, width, seed, precision
         self.reporter = reporter
-        self.smoothing = Smoothing(config.label_smoothing, config.smoothing_form)
+        self.objective = Objective(Smoothing(config.label_smoothing, config.smoothing_form), config.consistency)
         self.optimizer = build_optimizer(model, config)
         self.average = MovingAverage(model, config.ema) if config.ema else None
         self.progress = Progress()
@@ -162,10 +163,10 @@ class Loop:
             self.model,
             self.optimizer,
             batches,
-            smoothing=self.smoothing,
+            loss_of=self.task.loss,
+            objective=self.objective,
             clip=self.config.clip,
             precision=self.precision,
-            consistency=self.config.consistency,
         )
         if self.average is not None and result.taken:
             self.average.update(self.model, step)
@@ -176,9 +177,9 @@ class Loop:
     def _finish_step(self, record: dict[str, Any], log: MetricsLog, stop: StopRequest) -> None:
         """Validates where it is due, and puts the step on record; a stop that is asked for does not wait for it."""
         started = time.monotonic()
-        if record["step"] % self.config.validate_every == 0 and self.validator.batches:
+        if record["step"] % self.config.validate_every == 0 and self.validator is not None:
             try:
-                record = record | self._validate(stop)
+                record = record | self._validate(self.validator, stop)
             except Abandoned:
                 self.progress = replace(self.progress, unfinished=finite(record))
                 self._leave(log)
@@ -229,22 +230,16 @@ class Loop:
 
     # Validation
 
-    def _validate(self, stop: StopRequest) -> dict[str, Any]:
+    def _validate(self, validate: Validator, stop: StopRequest) -> dict[str, Any]:
         with self._averaged():
-            validation = self.validator.validate(stop.abandon_if_requested)
+            validation = validate(stop.abandon_if_requested)
         self._note_quality(validation)
         self.reporter.validation(self.progress.step, validation)
-        return {
-            "valid_loss": validation.loss,
-            "valid_perplexity": validation.perplexity,
-            "valid_bleu": validation.bleu,
-            "samples": [asdict(sample) for sample in validation.samples],
-        }
+        found = {f"{VALID}{name}": value for name, value in validation.metrics.items()}
+        return found | {"samples": [sample.to_json() for sample in validation.samples]}
 
     def _note_quality(self, validation: Validation) -> None:
-        measure = validation.loss
-        if self.config.stop_on == "bleu":
-            measure = math.nan if validation.bleu is None else -validation.bleu
+        measure = self._stop_on.badness(validation.metrics.get(self._stop_on.name, math.nan))
         before = self.progress
         better = math.isfinite(measure) and (before.best is None or measure < before.best)
         self.progress = replace(
@@ -253,6 +248,12 @@ class Loop:
             since_best=0 if better else before.since_best + 1,
             scores=before.scores | ({str(before.step): measure} if math.isfinite(measure) else {}),
         )
+
+    @property
+    def _stop_on(self) -> Metric:
+        metric = self.task.metric(self.config.stop_on)
+        assert metric is not None  # the config has been checked
+        return metric
 
     def _averaged(self) -> Swapped:
         """The model with its moving average, where there is one."""

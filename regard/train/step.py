@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
-from regard.data.batch import Batch
-from regard.train.loss import Smoothing, batch_loss
+from regard.nn.loss import Loss, Objective
+from regard.tasks.interface import TaskBatch
+
+LossOf = Callable[[nn.Module, Any, Objective], Loss]
+"""The loss of a task's batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +41,17 @@ def precision_context(precision: str) -> AbstractContextManager[object]:
 
 def accumulate_gradient(
     model: nn.Module,
-    batches: Sequence[Batch],
-    smoothing: Smoothing,
+    batches: Sequence[TaskBatch],
+    loss_of: LossOf,
+    objective: Objective,
     precision: str = "fp32",
-    consistency: float = 0.0,
 ) -> tuple[float, float, int]:
     """The gradient of the mean loss over all tokens of the batches; gives both loss sums and the tokens."""
     tokens = sum(batch.num_tokens for batch in batches)
     smoothed = truth = 0.0
     for batch in batches:
         with precision_context(precision):
-            loss = batch_loss(model, batch, smoothing, consistency)
+            loss = loss_of(model, batch, objective)
         (loss.smoothed / tokens).backward()
         smoothed += float(loss.smoothed.detach())
         truth += loss.truth
@@ -57,15 +61,15 @@ def accumulate_gradient(
 def train_step(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    batches: Sequence[Batch],
+    batches: Sequence[TaskBatch],
     *,
-    smoothing: Smoothing,
+    loss_of: LossOf,
+    objective: Objective,
     clip: float,
     precision: str = "fp32",
-    consistency: float = 0.0,
 ) -> StepResult:
     """Forward, backward, clip, step. A gradient that is not finite is thrown away."""
-    smoothed, truth, tokens = accumulate_gradient(model, batches, smoothing, precision, consistency)
+    smoothed, truth, tokens = accumulate_gradient(model, batches, loss_of, objective, precision)
     parameters = list(model.parameters())
     norm = float(nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None], foreach=True))
     finite = norm < float("inf")  # also False for NaN

@@ -79,7 +79,7 @@ def shapes_unchecked() -> Iterator[None]:
 
 def translator(model: Any, **settings: Any) -> Translator:
     config = SearchConfig(max_extra=0, max_length=LONGEST, **settings)
-    return Translator(model=model, tokenizer=Tokenizer(CODEC, CODEC), config=config)
+    return Translator(model=model, tokenizer=Tokenizer.pair(CODEC, CODEC), config=config)
 
 
 def random_sentences(count: int, longest: int = 40) -> list[str]:

@@ -143,7 +143,7 @@ def stored(corpora: list[Rows], shard_pairs: int = 1 << 20) -> Iterator[Store]:
 
 
 def feed_of(store: Store, weights: list[float], budget: int = 61, seed: int = 5) -> Feed:
-    tokenizer = Tokenizer(BYTES, BYTES)
+    tokenizer = Tokenizer.pair(BYTES, BYTES)
     return Feed(store, tokenizer, corpus_weights=weights, symbols=RESERVED, budget=budget, seed=seed)
 
 

@@ -59,7 +59,7 @@ def given(**strategies):  # 60 examples a kind: the awkward texts are also teste
 
 def train(kind: str, *, joint: bool = True, size: int | None = None, tags=TAGS, **settings) -> Tokenizer:
     config = TokenizerConfig(kind=kind, size=SIZES.get(kind, 0) if size is None else size, joint=joint, **settings)
-    return train_tokenizer(config, lambda: SOURCES, lambda: TARGETS, tags, num_pairs=len(SOURCES))
+    return train_tokenizer(config, {"source": lambda: SOURCES, "target": lambda: TARGETS}, tags, num_examples=len(SOURCES))
 
 
 @cache
@@ -336,7 +336,7 @@ def test_auto_is_bpe_unless_the_text_is_split():
     def kind_of(marked: int, total: int, **settings) -> tuple[str, str]:
         lines = ["ein an@@ trieb"] * marked + ["ein Wort"] * (total - marked)
         config = TokenizerConfig(**settings)
-        tokenizer = train_tokenizer(config, lambda: lines, lambda: lines, num_pairs=total)
+        tokenizer = train_tokenizer(config, {"source": lambda: lines, "target": lambda: lines}, num_examples=total)
         return tokenizer.kind, tokenizer.joiner
 
     assert kind_of(0, 100) == kind_of(1, 100) == ("bpe", "")
@@ -349,9 +349,8 @@ def test_auto_is_bpe_unless_the_text_is_split():
 
 SPLIT = train_tokenizer(
     TokenizerConfig(kind="bpe", size=300, joiner="@@"),
-    lambda: ["der an@@ trieb", "der a@@ n@@ trieb"] * 9,
-    lambda: ["der antrieb"],
-    num_pairs=18,
+    {"source": lambda: ["der an@@ trieb", "der a@@ n@@ trieb"] * 9, "target": lambda: ["der antrieb"]},
+    num_examples=18,
 ).source
 
 
@@ -378,7 +377,7 @@ def test_bpe_learns_from_joined_words():
 
 def test_split_text_is_decoded_joined():
     lines = ["an@@ trie@@ b ist gut"]
-    tokenizer = train_tokenizer(TokenizerConfig(), lambda: lines, lambda: lines, num_pairs=1)
+    tokenizer = train_tokenizer(TokenizerConfig(), {"source": lambda: lines, "target": lambda: lines}, num_examples=1)
     codec = tokenizer.target
     assert codec.decode(codec.encode("an@@ trie@@ b ist")) == "antrieb ist"
     assert codec.decode(codec.encode("gut an@@")) == "gut an"
@@ -491,7 +490,7 @@ def change_source(key, function):
 @pytest.mark.parametrize(
     ("kind", "damage", "part"),
     [
-        ("byte", change(format=99), "has format 99; this version of regard reads 1"),
+        ("byte", change(format=99), "has format 99; this version of regard reads up to 2"),
         ("byte", change(format=True), "has format True"),
         ("byte", lambda data: data.pop("format"), "no format number"),
         ("byte", change(kind=7), "no valid 'kind'"),

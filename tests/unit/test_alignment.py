@@ -18,11 +18,11 @@ from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, Tokenizer
 from tests.unit.test_translate import Echo, Reading
 
-BYTES = Tokenizer(ByteCodec(["news"]), ByteCodec(["news"]))
+BYTES = Tokenizer.pair(ByteCodec(["news"]), ByteCodec(["news"]))
 SPLIT = WordCodec(["an@@", "trie@@", "b", "mit", "der", "kraft"], "@@")
-PIECES = Tokenizer(SPLIT, SPLIT, "@@")
+PIECES = Tokenizer.pair(SPLIT, SPLIT, "@@")
 WORDS = WordCodec(["das", "haus", "ist", "klein", "."])
-WHOLE = Tokenizer(WORDS, WORDS)
+WHOLE = Tokenizer.pair(WORDS, WORDS)
 MEAN = Heads()
 
 

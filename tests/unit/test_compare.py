@@ -80,7 +80,7 @@ def test_the_same_texts_give_the_same_numbers() -> None:
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     lines = sentences(1)
-    return train_tokenizer(TokenizerConfig(kind="word"), lambda: lines, lambda: lines, num_pairs=len(lines))
+    return train_tokenizer(TokenizerConfig(kind="word"), {"source": lambda: lines, "target": lambda: lines}, num_examples=len(lines))
 
 
 @given(lengths=st.lists(st.integers(0, 40), min_size=1, max_size=67))

@@ -227,7 +227,7 @@ def test_a_contradiction_is_not_blamed_on_the_weights(options: dict[str, Any]):
 
 
 def test_words_outside_the_vocabulary_are_named():
-    model = Translator(model=Echo(size=WORDS.size), tokenizer=Tokenizer(WORDS, WORDS))
+    model = Translator(model=Echo(size=WORDS.size), tokenizer=Tokenizer.pair(WORDS, WORDS))
     assert "phrase 'three'" in refusal(lambda: model.translate("one", required=["three"]), ConfigError)
     assert "prefix 'three'" in refusal(lambda: model.translate("one", prefix="three"), ConfigError)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import ConfigError
-from regard.text.filters import FilterConfig, FilterReport, drop_reason, first_occurrences, pair_hash
+from regard.text.filters import FilterConfig, FilterReport, drop_reason, first_occurrences, row_hash
 
 
 @pytest.mark.parametrize(
@@ -31,19 +31,19 @@ def test_settings_check_themselves(settings, named):
 @pytest.mark.parametrize(("source", "target"), [("", "b"), ("a", ""), (" \t", "b"), ("a", "\u2028\u00a0")])
 def test_an_empty_side_is_always_dropped(source, target):
     everything_off = FilterConfig(max_length=0)
-    assert drop_reason(everything_off, source, target, 1, 1) == "empty"
+    assert drop_reason(everything_off, (source, target), (1, 1)) == "empty"
 
 
 def test_no_tokens_count_as_empty():
-    assert drop_reason(FilterConfig(), "a", "b", 0, 3) == "empty"
-    assert drop_reason(FilterConfig(), "a", "b", 3, 0) == "empty"
+    assert drop_reason(FilterConfig(), ("a", "b"), (0, 3)) == "empty"
+    assert drop_reason(FilterConfig(), ("a", "b"), (3, 0)) == "empty"
 
 
 @pytest.mark.parametrize("lengths", [(13, 14), (14, 13)])
 def test_length_is_a_limit_that_is_kept(lengths):
-    assert drop_reason(FilterConfig(max_length=14), "a", "b", *lengths) is None
-    assert drop_reason(FilterConfig(max_length=13), "a", "b", *lengths) == "too_long"
-    assert drop_reason(FilterConfig(max_length=0), "a", "b", 10**6, 1) is None
+    assert drop_reason(FilterConfig(max_length=14), ("a", "b"), lengths) is None
+    assert drop_reason(FilterConfig(max_length=13), ("a", "b"), lengths) == "too_long"
+    assert drop_reason(FilterConfig(max_length=0), ("a", "b"), (10**6, 1)) is None
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_length_is_a_limit_that_is_kept(lengths):
     [((20, 10), None), ((21, 10), "ratio"), ((10, 21), "ratio"), ((9, 1), None), ((10, 1), "ratio"), ((1, 9), None)],
 )
 def test_ratio_spares_short_pairs(lengths, reason):
-    assert drop_reason(FilterConfig(max_ratio=2.0), "a", "b", *lengths) == reason
-    assert drop_reason(FilterConfig(), "a", "b", *lengths) is None
+    assert drop_reason(FilterConfig(max_ratio=2.0), ("a", "b"), lengths) == reason
+    assert drop_reason(FilterConfig(), ("a", "b"), lengths) is None
 
 
 def test_identical_sides_only_on_request():
-    assert drop_reason(FilterConfig(), "same", "same", 1, 1) is None
-    assert drop_reason(FilterConfig(drop_identical=True), "same", "same ", 1, 1) == "identical"
-    assert drop_reason(FilterConfig(drop_identical=True), "same", "Same", 1, 1) is None
+    assert drop_reason(FilterConfig(), ("same", "same"), (1, 1)) is None
+    assert drop_reason(FilterConfig(drop_identical=True), ("same", "same "), (1, 1)) == "identical"
+    assert drop_reason(FilterConfig(drop_identical=True), ("same", "Same"), (1, 1)) is None
 
 
 @given(st.lists(st.integers(0, 7)))
@@ -68,16 +68,16 @@ def test_first_occurrences(values):
 
 
 @given(st.text(), st.text(), st.integers(0, 11))
-def test_pair_hash_knows_where_the_source_ends(source, target, cut):
+def test_row_hash_knows_where_the_source_ends(source, target, cut):
     both = source + target
     other = (both[:cut], both[cut:])
-    assert (pair_hash(*other) == pair_hash(source, target)) == (other == (source, target))
-    assert 0 <= pair_hash(source, target) < 2**64
-    assert np.array([pair_hash(source, target)], dtype=np.uint64)[0] == pair_hash(source, target)
+    assert (row_hash(other) == row_hash((source, target))) == (other == (source, target))
+    assert 0 <= row_hash((source, target)) < 2**64
+    assert np.array([row_hash((source, target))], dtype=np.uint64)[0] == row_hash((source, target))
 
 
-def test_pair_hash_of_a_lone_surrogate():
-    assert pair_hash("\ud800", "a") != pair_hash("a", "\ud800")
+def test_row_hash_of_a_lone_surrogate():
+    assert row_hash(("\ud800", "a")) != row_hash(("a", "\ud800"))
 
 
 @given(st.lists(st.sampled_from([None, "empty", "too_long", "ratio", "identical"])), st.integers(0, 5))

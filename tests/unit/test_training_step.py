@@ -276,7 +276,7 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
     writer.append(0, {"source": [[5, 6, END], [7, END]], "target": [[8, 9, 10], [11]]})
     writer.close()
     (folder / "store" / META).write_text(json.dumps({"dtype": "uint16", "shards": 1}))
-    tokenizer = Tokenizer(codec, codec)
+    tokenizer = Tokenizer.pair(codec, codec)
     base: dict[str, Any] = {"max_steps": 7, "checkpoint_every": 2, "validate_every": 1000, "validate_bleu": False}
     config = TrainConfig(**(base | settings))
     run = RunDirectory.create(folder / "run", resume=True)

@@ -20,7 +20,7 @@ from regard.text.symbols import RESERVED, Symbols
 from regard.text.tokenizer import END, PAD, Tokenizer
 
 BYTES = ByteCodec(["news"])
-TOKENIZER = Tokenizer(BYTES, BYTES)
+TOKENIZER = Tokenizer.pair(BYTES, BYTES)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def test_a_line_stays_a_line():
 
 def test_pieces_of_split_words_are_joined():
     codec = WordCodec(["an@@", "trie@@", "b", "mit"], "@@")
-    tokenizer = Tokenizer(codec, codec, "@@")
+    tokenizer = Tokenizer.pair(codec, codec, "@@")
     found = Translator(model=Echo(size=codec.size), tokenizer=tokenizer).translate("an@@ trie@@ b mit")[0]
     assert found.text == "antrieb mit"
     assert len(found.tokens) == 4

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.batching import DROPOUT, generator
-from regard.data.store import Column, Ragged, Store
-from regard.text.tokenizer import END, BpeCodec, Codec
+from regard.data.columns import Column
+from regard.data.store import Ragged, Series, Store
+from regard.text.symbols import RESERVED
+from regard.text.tokenizer import BpeCodec, Codec
 
 VARIANTS = 4
 """Segmentations of a word type an epoch."""
@@ -37,8 +39,8 @@ def gather_rows(table: Ragged, rows: NDArray[np.int64]) -> tuple[NDArray[np.int3
     return table.values[np.repeat(starts, lengths) + within], lengths
 
 
-def resample_shard(words: Ragged, table: Ragged, first_type: int, is_source: bool, rng: np.random.Generator) -> Ragged:
-    """New ids for each sentence. Word numbers below `first_type` are ids of their own: tags."""
+def resample_shard(words: Ragged, table: Ragged, first_type: int, ends_with: int | None, rng: np.random.Generator) -> Ragged:
+    """New ids for each sentence, with the end symbol if it has one. Word numbers below `first_type` are tags' ids."""
     numbers = np.asarray(words.values, dtype=np.int64)
     variants = rng.integers(0, VARIANTS, size=len(numbers))
     values, lengths = gather_rows(table, np.maximum(numbers - first_type, 0) * VARIANTS + variants)
@@ -49,8 +51,8 @@ def resample_shard(words: Ragged, table: Ragged, first_type: int, is_source: boo
     sentence_lengths = np.add.reduceat(np.append(lengths, 0), np.append(0, words.ends[:-1])) if len(words) else lengths
     sentence_lengths = np.where(words.lengths == 0, 0, sentence_lengths)
     ends = np.cumsum(sentence_lengths)
-    if is_source:
-        values = np.insert(values, ends, END)
+    if ends_with is not None:
+        values = np.insert(values, ends, ends_with)
         ends = ends + np.arange(1, len(ends) + 1)
     return Ragged(values, ends)
 
@@ -70,15 +72,21 @@ def replace_tags(
     return values[keep], changed
 
 
-def resample(store: Store, side: str, codec: Codec, dropout: float, seed: int, epoch: int, longest: int) -> Column:
-    """One side's ids for this epoch. A sentence that would grow beyond `longest` is left as the store has it."""
+def resample(
+    store: Store, column: Column, place: int, codec: Codec, dropout: float, seed: int, epoch: int, longest: int
+) -> Series:
+    """A column's ids for this epoch; `place` is its number among the columns of text.
+
+    A sentence that would grow beyond `longest` is left as the store has it.
+    """
     assert isinstance(codec, BpeCodec)
-    rng = generator(seed, epoch, DROPOUT + (side == "target"))
+    rng = generator(seed, epoch, DROPOUT + place)
     first_type = int(store.meta["first_type"])
-    table = segmentations(codec, store.word_types(side), dropout, rng)
-    words, plain = store.column(side, "words"), store.column(side)
-    drawn = (resample_shard(shard, table, first_type, side == "source", rng) for shard in words.shards)
-    return Column.over([not_beyond(longest, shard, same) for shard, same in zip(drawn, plain.shards, strict=True)])
+    table = segmentations(codec, store.word_types(column.name), dropout, rng)
+    words, plain = store.words(column.name), store.column(column.name)
+    end = RESERVED.end if column.end else None
+    drawn = (resample_shard(shard, table, first_type, end, rng) for shard in words.shards)
+    return Series.over([not_beyond(longest, shard, same) for shard, same in zip(drawn, plain.shards, strict=True)])
 
 
 def not_beyond(longest: int, drawn: Ragged, plain: Ragged) -> Ragged:

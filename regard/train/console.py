@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from regard.errors import ConfigError
 from regard.progress import duration
-from regard.train.validate import Validation
+from regard.tasks.interface import Metric, Validation
 
 QUIET_EVERY = 100
 """Steps between two lines where there is no terminal."""
@@ -20,8 +20,10 @@ QUIET_EVERY = 100
 class Reporter:
     """Speaks on stderr; quiet where that is no terminal, but for validations and a line now and then."""
 
-    def __init__(self, console: Console, max_steps: int, tensorboard: Path | None = None) -> None:
-        self.console, self.max_steps = console, max_steps
+    def __init__(
+        self, console: Console, max_steps: int, metrics: Sequence[Metric], tensorboard: Path | None = None
+    ) -> None:
+        self.console, self.max_steps, self.metrics = console, max_steps, metrics
         self.tensorboard = tensorboard
         self.writer: Any = None
         if tensorboard is not None:
@@ -78,8 +80,9 @@ class Reporter:
                 self.writer.add_scalar(name, value, record["step"])
 
     def validation(self, step: int, validation: Validation) -> None:
-        bleu = "" if validation.bleu is None else f"  BLEU {validation.bleu:.2f} (greedy)"
-        self.say(f"step {step:,}  validation loss {validation.loss:.4f}  perplexity {validation.perplexity:.2f}{bleu}")
+        found = validation.metrics
+        shown = "  ".join(each.shown(found[each.name]) for each in self.metrics if each.name in found)
+        self.say(f"step {step:,}  validation {shown}")
 
     def _speed(self, record: dict[str, Any]) -> float:
         """Target tokens a second of this process, a running mean."""

@@ -25,10 +25,10 @@ def relocated(saved: Mapping[str, Any], asked: Config, base: Path) -> dict[str, 
     names: dict[str, str] = {}
     for part, corpora in (("train", asked.data.train), ("valid", asked.data.valid)):
         for before, now in zip(document["config"]["data"][part], corpora, strict=False):
-            for side, name in (("source", now.source), ("target", now.target)):
-                old = before[side]
-                if name and name != old and old in hashes and file_sha256(base / name) == hashes[old]:
-                    before[side] = names[old] = name
+            for column, name in now.files.items():
+                old = before.get(column)
+                if name != old and old in hashes and file_sha256(base / name) == hashes[old]:
+                    before[column] = names[old] = name
     data["hashes"] = {names.get(name, name): value for name, value in hashes.items()}
     data["base"] = str(base.resolve())
     return document

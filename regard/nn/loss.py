@@ -10,13 +10,11 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.data.batch import Batch
 from regard.errors import ConfigError
-from regard.models.interface import LinearOutput
-from regard.train.config import FORMS
 
+FORMS = ("others", "all")
 ROWS = 512
 """Rows of logits at a time: few enough to stay in the cache, many enough for a fast product; even, so that two
 passes of a position stay together."""
@@ -42,12 +40,32 @@ class Smoothing:
         wrong = self.epsilon / max(classes - 1, 1)
         return wrong, 1.0 - self.epsilon - wrong
 
+    def masses_of_each(self, possible: Int[Tensor, " P"]) -> tuple[Float[Tensor, " P"], Float[Tensor, " P"]]:
+        """The same where each position has so many classes that are possible at all."""
+        if self.form == "all":
+            base = self.epsilon / possible
+            return base, torch.full_like(base, 1.0 - self.epsilon)
+        wrong = self.epsilon / (possible - 1).clamp(min=1)
+        return wrong, 1.0 - self.epsilon - wrong
+
     def targets(self, truth: Int[Tensor, " P"], classes: int) -> Float[Tensor, "P V"]:
         """The smoothed distributions, written out."""
         base, extra = self.masses(classes)
         return torch.full((truth.numel(), classes), base).scatter_add_(
             1, truth[:, None], torch.full((truth.numel(), 1), extra)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What training makes small: cross entropy against smoothed labels, and the disagreement of two dropout passes."""
+
+    smoothing: Smoothing = Smoothing(0.0)
+    consistency: float = 0.0
+    """Weight of the disagreement; 0: one pass."""
+
+
+PLAIN = Objective()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +77,24 @@ class Loss:
     tokens: int
 
 
-def cross_entropy(
-    logits: Float[Tensor, "P V"], truth: Int[Tensor, " P"], smoothing: Smoothing, consistency: float = 0.0
-) -> Loss:
-    """For a model that gives logits, of whatever width."""
-    base, extra = smoothing.masses(logits.size(-1))
+def cross_entropy(logits: Float[Tensor, "P V"], truth: Int[Tensor, " P"], objective: Objective = PLAIN) -> Loss:
+    """For a model that gives logits, of whatever width. A class of logit −∞ is impossible and gets no share of ε."""
     log_probabilities = logits.log_softmax(-1)
-    chosen = log_probabilities.gather(1, truth[:, None]).sum()
-    smoothed = -(base * log_probabilities.sum() + extra * chosen)
-    if consistency:
-        smoothed = smoothed + consistency * disagreement(log_probabilities).sum()
-    return Loss(smoothed, -float(chosen.detach()), truth.numel())
+    possible = log_probabilities > -torch.inf
+    base, extra = objective.smoothing.masses_of_each(possible.sum(-1))
+    chosen = log_probabilities.gather(1, truth[:, None])[:, 0]
+    smoothed = -(base * log_probabilities.masked_fill(~possible, 0.0).sum(-1) + extra * chosen).sum()
+    if objective.consistency:
+        smoothed = smoothed + objective.consistency * disagreement(log_probabilities).sum()
+    return Loss(smoothed, -float(chosen.detach().sum()), truth.numel())
 
 
 def disagreement(log_probabilities: Float[Tensor, "P V"]) -> Float[Tensor, " P//2"]:
-    """Of the two passes of each position, (KL(p‖q) + KL(q‖p)) / 2 (R-Drop, Liang 2021)."""
+    """Of the two passes of each position, (KL(p‖q) + KL(q‖p)) / 2 (R-Drop, Liang 2021), over the possible classes."""
     first, second = pairs(log_probabilities)
-    return 0.5 * ((first.exp() - second.exp()) * (first - second)).sum(-1)
+    impossible = (first == -torch.inf) | (second == -torch.inf)
+    gap = first.masked_fill(impossible, 0.0) - second.masked_fill(impossible, 0.0)
+    return 0.5 * ((first.exp() - second.exp()) * gap).sum(-1)
 
 
 def pairs(rows: Float[Tensor, "P *shape"]) -> tuple[Float[Tensor, "P//2 *shape"], Float[Tensor, "P//2 *shape"]]:
@@ -88,8 +107,7 @@ def linear_cross_entropy(
     weight: Float[Tensor, "V D"],
     bias: Float[Tensor, " V"] | None,
     truth: Int[Tensor, " P"],
-    smoothing: Smoothing,
-    consistency: float = 0.0,
+    objective: Objective = PLAIN,
 ) -> Loss:
     """The same for logits = features Wᵀ + b, without ever holding all logits: a third of a small model's step.
 
@@ -97,7 +115,9 @@ def linear_cross_entropy(
     """
     with torch.autocast(weight.device.type, enabled=False):  # sums over a vocabulary need the weights' own precision
         features = features.to(weight.dtype)
-        smoothed, chosen = LinearCrossEntropy.apply(features, weight, bias, truth, smoothing, consistency)
+        smoothed, chosen = LinearCrossEntropy.apply(
+            features, weight, bias, truth, objective.smoothing, objective.consistency
+        )
     return Loss(smoothed, float(chosen), truth.numel())
 
 
@@ -182,33 +202,3 @@ def pull_together(
     q.mul_(gap.neg_().add_((1 + half * (1 - q_from_p))[:, None])).sub_(p, alpha=half)
     p.copy_(pulled)
     return 0.5 * (p_from_q + q_from_p).sum()
-
-
-def batch_loss(model: nn.Module, batch: Batch, smoothing: Smoothing, consistency: float = 0.0) -> Loss:
-    """Of a batch, padding left out. With consistency each sentence is seen twice, under a dropout of its own."""
-    if not consistency:
-        return loss_at(model, batch, real_positions(batch), smoothing)
-    twice = batch.twice()
-    paired = side_by_side(real_positions(twice))
-    loss = loss_at(model, twice, paired, smoothing, consistency)
-    return Loss(loss.smoothed / 2, loss.truth / 2, loss.tokens // 2)
-
-
-def loss_at(
-    model: nn.Module, batch: Batch, positions: Int[Tensor, " P"], smoothing: Smoothing, consistency: float = 0.0
-) -> Loss:
-    truth = batch.target_out.flatten()[positions]
-    if isinstance(model, LinearOutput):
-        features = model.features(batch).flatten(0, 1)[positions]
-        return linear_cross_entropy(features, model.output_weight, model.output_bias, truth, smoothing, consistency)
-    return cross_entropy(model(batch).flatten(0, 1)[positions], truth, smoothing, consistency)
-
-
-def real_positions(batch: Batch) -> Int[Tensor, " P"]:
-    """Those of the target that are not padding, counted through all rows."""
-    return batch.target_mask.flatten().nonzero()[:, 0]
-
-
-def side_by_side(positions: Int[Tensor, " P"]) -> Int[Tensor, " P"]:
-    """Each one of the first half, and behind it its fellow of the second."""
-    return torch.stack(positions.chunk(2), 1).flatten()

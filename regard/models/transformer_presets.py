@@ -1,19 +1,10 @@
-"""Named bundles of model and train settings: the paper's, each row of its Table 3, and two for small data."""
+"""The Transformer's presets: the paper's, each row of its Table 3, and two for small data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """What it is for, and what it sets."""
-
-    purpose: str
-    settings: dict[str, Any]
-    published: str = ""
-    """What the paper reports for it."""
+from regard.models.interface import Corpus, Preset
 
 
 PAPER = {"schedule": "paper", "warmup": 4000, "label_smoothing": 0.1}
@@ -112,8 +103,9 @@ TABLE3: dict[str, Preset] = {
 PRESETS.update(TABLE3)
 
 
-def fitted_preset(pairs: int, cores: int, memory: int) -> tuple[str, str]:
-    """The preset for a corpus on a machine, and why: a pure function, never of a timing. `memory` in bytes."""
+def fitted_preset(corpus: Corpus) -> tuple[str, str]:
+    """The preset for a corpus on a machine, and why: a pure function, never of a timing."""
+    pairs, cores, memory = corpus.examples, corpus.cores, corpus.memory
     if pairs < 75_000:
         return "tiny", f"{pairs:,} pairs are fewer than 75,000"
     if pairs < 1_000_000:

@@ -1,0 +1,59 @@
+"""Texts packed into rows of one length: nothing is padded, and every token is seen once an epoch.
+
+The examples of an epoch, shuffled, are one stream; row n holds its tokens from n · length on. A row says which example
+each of its tokens is from, so that a model need not attend across them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.batching import BATCH_ORDER, Indices, generator, shuffled_examples
+from regard.data.columns import Example
+from regard.data.store import Series
+
+SEGMENT = "segment"
+"""The column that a packed row has beside its own: the number of the example of each token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The rows of an epoch."""
+
+    name: str
+    series: Series
+    order: Indices
+    ends: NDArray[np.int64]
+    """Where each example of the order ends in the stream."""
+    length: int
+
+    @classmethod
+    def of_epoch(
+        cls, name: str, series: Series, weights: NDArray[np.float64], length: int, seed: int, epoch: int
+    ) -> Packed:
+        order = shuffled_examples(weights, seed, epoch)
+        return cls(name, series, order, np.cumsum(series.lengths[order]), length)
+
+    def __len__(self) -> int:
+        """The last row may be shorter than the others."""
+        return -(-int(self.ends[-1]) // self.length) if len(self.ends) else 0
+
+    def __getitem__(self, row: int) -> Example:
+        begin, end = row * self.length, min((row + 1) * self.length, int(self.ends[-1]))
+        first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (begin, end - 1))
+        ids, segments = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
+        for place in range(first, last + 1):
+            start = int(self.ends[place - 1]) if place else 0
+            own = self.series[int(self.order[place])][max(begin - start, 0) : end - start]
+            ids.append(np.asarray(own, np.int64))
+            segments.append(np.full(len(own), place, np.int64))
+        return {self.name: np.concatenate(ids), SEGMENT: np.concatenate(segments)}
+
+    def plan(self, budget: int, seed: int, epoch: int) -> list[Indices]:
+        """The rows in batches of at most `budget` tokens, in random order."""
+        rows = generator(seed, epoch, BATCH_ORDER).permutation(len(self))
+        many = max(budget // self.length, 1)
+        return [rows[begin : begin + many] for begin in range(0, len(rows), many)]

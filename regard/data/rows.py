@@ -1,0 +1,98 @@
+"""Rows in: for each example its columns as they lie in the files, a line or vectors, all of the same number."""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.columns import Column
+from regard.data.config import CorpusConfig, DataConfig
+from regard.errors import CorpusError
+from regard.text.corpus import CorpusFiles, read_lines, read_pairs
+
+Row = tuple[Any, ...]
+"""The columns of an example, in the order of the task's."""
+
+LENGTHS = ".lengths"
+NOTHING = object()
+
+
+def read_rows(columns: Sequence[Column], corpus: CorpusConfig, data: DataConfig, base: Path) -> Iterator[Row]:
+    """Every example of a corpus. CorpusError, naming the file and the line, where the columns part."""
+    paths = corpus.paths(base)
+    if len(columns) == 2 and all(column.is_lines for column in columns):
+        first, second = (paths.get(column.name) for column in columns)
+        assert first is not None
+        return read_pairs(CorpusFiles(first, second, *data.languages))
+    return aligned([(paths[column.name], read_column(column, paths[column.name])) for column in columns])
+
+
+def files_of(columns: Sequence[Column], corpus: CorpusConfig) -> list[str]:
+    """Every file that a corpus is read from, as the recipe names it; those of lengths only where they are there."""
+    return [corpus.files[column.name] for column in columns if column.name in corpus.files]
+
+
+def beside(path: Path) -> Path | None:
+    """The file of lengths that belongs to an array of vectors, if there is one."""
+    lengths = path.with_suffix(LENGTHS)
+    return lengths if path.suffix == ".npy" and lengths.is_file() else None
+
+
+def read_column(column: Column, path: Path) -> Iterator[Any]:
+    return read_lines(path) if column.is_lines else read_vectors(path)
+
+
+def aligned(readers: Sequence[tuple[Path, Iterator[Any]]]) -> Iterator[Row]:
+    """Example n of each file beside example n of the others."""
+    rows = zip_longest(*(reader for _, reader in readers), fillvalue=NOTHING)
+    for number, row in enumerate(rows, start=1):
+        short = [path for (path, _), value in zip(readers, row, strict=True) if value is NOTHING]
+        if short:
+            long = next(path for (path, _), value in zip(readers, row, strict=True) if value is not NOTHING)
+            raise CorpusError(
+                f"{short[0]} ends after {number - 1} examples, but {long}:{number} is one more. "
+                f"Give every column as many examples."
+            )
+        yield row
+
+
+def read_vectors(path: Path) -> Iterator[NDArray[np.float32]]:
+    """The vectors of each example, without what fills up the shorter ones."""
+    array = open_vectors(path)
+    lengths = read_lengths(path, array)
+    for number in range(len(array)):
+        yield np.asarray(array[number, : lengths[number]], np.float32)
+
+
+def open_vectors(path: Path) -> NDArray[Any]:
+    """(examples, positions, width), memory-mapped; an array of objects would be a pickle, and is refused."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise CorpusError(f"{path} does not exist. Check the path.") from None
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{path} is not an array that can be read ({error}). Write it with numpy.save.") from None
+    if array.ndim != 3 or array.dtype.kind != "f":
+        raise CorpusError(
+            f"{path} holds an array of shape {array.shape} and type {array.dtype}; it should be floats of shape "
+            f"(examples, positions, width)."
+        )
+    return array
+
+
+def read_lengths(path: Path, array: NDArray[Any]) -> list[int]:
+    """How many of an example's positions are real: from the file beside it, else all."""
+    place = beside(path)
+    if place is None:
+        return [array.shape[1]] * len(array)
+    lengths: list[int] = []
+    for number, line in enumerate(read_lines(place), start=1):
+        if not line.strip().isdigit() or not 1 <= int(line) <= array.shape[1]:
+            raise CorpusError(f"{place}:{number}: {line!r} is not a length from 1 to {array.shape[1]}. Mend the line.")
+        lengths.append(int(line))
+    if len(lengths) != len(array):
+        raise CorpusError(f"{place} has {len(lengths)} lengths, but {path} has {len(array)} examples.")
+    return lengths

@@ -1,0 +1,81 @@
+"""What a model costs before it is built: parameters, multiplications, memory. Counted on torch's meta device, which
+has shapes and no memory, so that every architecture is counted in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from regard.data.batch import moved
+from regard.errors import ConfigError
+from regard.models import ARCHITECTURES
+from regard.models.interface import LinearOutput, Shapes
+
+MATRIX_PRODUCTS = ("mm", "addmm")
+"""The operators of projections; what attention multiplies itself, n·d a position, is `bmm` or fused, and not counted."""
+
+
+def build_model(config: Any, shapes: Shapes) -> nn.Module:
+    """The module that `model.architecture` names, with fresh weights."""
+    return ARCHITECTURES[config.architecture].build(config, shapes)
+
+
+def model_on_paper(config: Any, shapes: Shapes) -> nn.Module:
+    """The same without memory; ConfigError for a size that no machine can hold."""
+    try:
+        with torch.device("meta"):
+            return build_model(config, shapes)
+    except (RuntimeError, OverflowError) as error:
+        raise ConfigError(f"a model of these settings cannot be built: {str(error).splitlines()[0]}") from None
+
+
+def parameter_count(config: Any, shapes: Shapes) -> int:
+    """Exactly what the model will have; a parameter that is shared counts once."""
+    return sum(parameter.numel() for parameter in model_on_paper(config, shapes).parameters())
+
+
+def multiplications(model: nn.Module, batch: Any) -> int:
+    """Of the matrix products in one pass of a model on paper."""
+    counter = FlopCounterMode(display=False)
+    with torch.device("meta"), torch.no_grad(), counter:
+        outputs_of(model.eval(), moved(batch, "meta"))
+    found = {str(operator).split(".")[-1]: count for operator, count in counter.get_flop_counts()["Global"].items()}
+    return sum(found.get(name, 0) for name in MATRIX_PRODUCTS) // 2
+
+
+def kept_by_a_pass(model: nn.Module, batch: Any) -> int:
+    """Numbers that the backward pass wants of the forward pass, parameters not counted."""
+    with torch.device("meta"), counted_saves(model) as kept:
+        outputs_of(model.train(), moved(batch, "meta"))
+    return sum(kept.values())
+
+
+def outputs_of(model: nn.Module, batch: Any) -> Tensor:
+    """Logits: by the output matrix where the model has one of its own."""
+    if isinstance(model, LinearOutput):
+        return torch.nn.functional.linear(model.features(batch), model.output_weight, model.output_bias)
+    return model(batch)
+
+
+@contextmanager
+def counted_saves(model: nn.Module) -> Iterator[dict[int, int]]:
+    """Storage → numbers in it, for everything that autograd saves inside the block."""
+    own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}  # pyright: ignore[reportPrivateUsage]
+    kept: dict[int, int] = {}
+    held: list[Tensor] = []  # so that no storage is freed and its place taken by another
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        place = storage._cdata  # pyright: ignore[reportPrivateUsage]
+        if place not in own:
+            held.append(tensor)
+            kept[place] = storage.nbytes() // max(tensor.element_size(), 4)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield kept

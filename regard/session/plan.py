@@ -1,0 +1,137 @@
+"""What an order comes to, once the corpus is known: the resolved config, saved or compared with what was saved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from regard import __version__, hardware
+from regard.changes import refuse_changed
+from regard.config import Config, architecture_of, build_config, task_of
+from regard.data.prepare import Assignment, prepare
+from regard.errors import CorpusError
+from regard.files import write_atomically
+from regard.loading import read_run
+from regard.models.interface import Corpus, Shapes
+from regard.run import RunDirectory
+from regard.session.checks import refuse_misfits
+from regard.session.order import Order, path_of, plain, settled
+from regard.session.resuming import MAY_CHANGE, note_platform, precision_for, relocated
+from regard.text.tokenizer import Tokenizer
+
+ABSENT = "check the path; a run whose corpus has moved goes on with its whole command and the new paths"
+KEPT = ("hashes", "examples", "tokens", "sizes", "filters")
+"""What a run's config.json holds of its store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What it comes to, once the corpus is known."""
+
+    config: Config
+    meta: dict[str, Any]
+    """Of the store."""
+    precision: str
+
+    @property
+    def shapes(self) -> Shapes:
+        return Shapes(self.meta["sizes"])
+
+
+def check_files(config: Config, base: Path) -> None:
+    """That every file named is there, before hours are spent."""
+    for corpus in (*config.data.train, *config.data.valid, *config.data.test):
+        for name in corpus.files.values():
+            if (base / name).is_file():
+                continue
+            if (base / name).exists():
+                raise CorpusError(f"{base / name} is not a regular file; a corpus is read more than once, so save it")
+            hint = f"a recipe's files lie below --data (now {base}; default $REGARD_DATA, else ./data)"
+            raise CorpusError(f"{base / name} is not there; {ABSENT if Path(name).is_absolute() else hint}")
+
+
+def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) -> Plan:
+    """The tokenised corpus, and the config with everything fitted to it, saved or compared with what was saved.
+
+    What is refused is refused before anything in the run is touched.
+    """
+    found: dict[str, Any] | None = None
+    saved: dict[str, Any] | None = None
+    if run.config.is_file():
+        _, _, found = read_run(run.path)
+        saved = relocated(found, asked, order.base)
+        began = build_config(saved["config"])  # a setting that is newer than the run has its default there
+        refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
+        refuse_changed(plain(began), plain(settled(order, asked, saved["config"])), MAY_CHANGE)
+    given = None
+    if order.start_from is not None:
+        other = run if saved is not None else RunDirectory.open(order.start_from)
+        if saved is None:
+            other.weights_folder()  # that it has none is said before a corpus is read
+        given = Tokenizer.load(other.tokenizer).to_json()
+    assignment = Assignment(
+        asked.data,
+        asked.tokenizer,
+        order.base,
+        task_of(asked).columns(asked.data),
+        given,
+        saved and saved["data"]["hashes"],
+    )
+    meta = prepare(assignment, run.store, Spoken(console))
+    config = settled(order, asked, saved["config"] if saved is not None else choices(asked, meta, console))
+    refuse_misfits(config, meta)
+    precision = precision_for(config, saved)
+    hardware.set_threads(config.train.threads)
+    document: dict[str, Any] = {
+        "regard": __version__,
+        "config": plain(config),
+        "data": {
+            "base": str(order.base.resolve()),
+            "start_from": path_of(order.start_from),
+            **{key: meta[key] for key in KEPT},
+        },
+        "platform": hardware.describe() | {"precision": precision},
+    }
+    if saved is not None:
+        note_platform(saved["platform"], document["platform"], console)
+        goes_on = saved | {"config": plain(config)}
+        if goes_on != found:  # in what may change; the next resumption goes on with it
+            run.write_config(goes_on)
+    else:
+        write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
+        if order.start_from is not None:
+            other_run, other_config, _ = read_run(order.start_from)
+            run.write_start(other_run.weights_folder(), moving_average=other_config.train.ema > 0)
+        run.write_config(document)
+    return Plan(config, meta, precision)
+
+
+def choices(asked: Config, meta: dict[str, Any], console: Console) -> dict[str, Any]:
+    """For what was left open: the tokenizer's kind, and a preset that fits data and machine."""
+    name = asked.preset
+    if name == "auto":
+        architecture = architecture_of(asked)
+        corpus = Corpus(meta["examples"], hardware.cores(), hardware.available_memory())
+        name, why = architecture.fitted(corpus)
+        purpose = f" ({architecture.presets[name].purpose})" if name in architecture.presets else ""
+        console.print(f"preset {name}{purpose}: {why}", highlight=False, soft_wrap=True)
+    return {"preset": name, "tokenizer": meta["tokenizer"]}
+
+
+class Spoken:
+    """Progress of preparing, on a terminal only."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.last = console, time.monotonic()
+
+    def __call__(self, done: int, of: int, what: str) -> None:
+        if not self.console.is_terminal or time.monotonic() - self.last < 1.0:
+            return
+        self.last = time.monotonic()
+        amount = f" {done:,}" + (f" of {of:,}" if of else "") if done else ""
+        self.console.print(f"{what}{amount}", highlight=False)

@@ -1,0 +1,188 @@
+"""A run from the recipe to the scores: prepare, fit, check, train, average, evaluate.
+
+`start` is what `regard train` calls. The order matters: settings are checked before corpora are read, memory before
+anything is built, and the resolved config is on disk before the first step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import nn
+
+from regard import hardware
+from regard.checkpoint import committed_step, is_committed, load_weights, signatures_of
+from regard.config import architecture_of, build_config, task_of
+from regard.data.feed import Feed
+from regard.data.store import Store
+from regard.errors import ConfigError, RunError
+from regard.files import discard
+from regard.loading import packed_rows, read_examples, trained_for
+from regard.models.costs import build_model, parameter_count
+from regard.models.parameters import load_parameters, parameters_of
+from regard.progress import duration
+from regard.report import LiveReport
+from regard.run import CONFIG, RunDirectory
+from regard.session.checks import refuse_contradictions
+from regard.session.costs import memory_needed, seconds_needed
+from regard.session.order import Order, with_other_run
+from regard.session.plan import Plan, check_files, resolve
+from regard.tasks.interface import Examples, Measured, measured, validator_of
+from regard.text.tokenizer import Tokenizer
+from regard.train.console import Reporter
+from regard.train.loop import Loop, Progress
+
+
+def start(order: Order, console: Console) -> dict[str, Any]:
+    """Trains to the end and gives the results, which are also in `results.json`."""
+    hardware.keep_memory()
+    asked = build_config(with_other_run(order))
+    if not asked.data.train:
+        raise ConfigError("there is nothing to train on; give --source and --target, or a recipe with data.train")
+    if order.start_from is None and not (order.out / CONFIG).is_file():
+        refuse_contradictions(asked)  # what goes on, or starts from another run, has passed
+    check_files(asked, order.base)
+    run = RunDirectory.create(order.out, resume=order.resume)
+    with run.lock():
+        run.clear_temporaries()
+        return Session(order, resolve(order, asked, run, console), run, console).execute()
+
+
+class Session:
+    """The run itself, once everything is decided."""
+
+    def __init__(self, order: Order, plan: Plan, run: RunDirectory, console: Console) -> None:
+        self.order, self.run, self.console = order, run, console
+        self.config, self.meta, self.precision, self.shapes = plan.config, plan.meta, plan.precision, plan.shapes
+        self.task, self.store = task_of(plan.config), Store.open(run.store)
+        self.columns = self.store.columns
+        self.tokenizer = Tokenizer.load(run.tokenizer)
+        if self.tokenizer.to_json() != Tokenizer.load(run.store / "tokenizer.json").to_json():
+            raise RunError(
+                f"{run.tokenizer} is not the tokenizer that these corpora and settings give now, so the run cannot go "
+                f"on. Put back what it began with (the run of --from, the version of tokenizers), or choose another "
+                f"--out."
+            )
+
+    def execute(self) -> dict[str, Any]:
+        test = self._read_test()  # now: a fault in it is better known before the night than after it
+        self._say_plan()
+        model = self._new_model()
+        tensorboard = self.run.tensorboard if self.config.train.tensorboard else None
+        with Reporter(self.console, self.config.train.max_steps, self.task.metrics, tensorboard) as reporter:
+            loop = self._loop(model, reporter)
+            loop.restore()
+            if loop.progress.step:
+                reporter.say(f"going on from step {loop.progress.step:,}")
+            if not loop.progress.ended:  # what an earlier end left is no longer the run's best
+                self._refuse_going_back(loop.progress.step)
+                discard(self.run.final)
+                discard(self.run.results)
+            page = LiveReport(self.run, self.console, self.config.train.checkpoint_every)
+            reporter.watchers.append(page.step)
+            progress = loop.run_to_end()
+        self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
+        load_parameters(model, loop.final_weights())
+        self.run.write_final(progress.step, parameters_of(model), {"ended": progress.ended})
+        results, scores = self._results(model, progress, loop.seconds, test)
+        page.draw()
+        for name, score in scores.items():  # last: whoever listens may have left
+            print(f"{name}: {score.summary}")
+        return results
+
+    def _refuse_going_back(self, step: int) -> None:
+        """A run that has ended, but whose last checkpoints were removed, is not lightly trained again."""
+        ended = committed_step(self.run.final) if is_committed(self.run.final) else 0
+        if ended > step:
+            raise RunError(
+                f"{self.run.path} has ended at step {ended:,}, and its checkpoints after step {step:,} are gone. It "
+                f"translates as it is; to train that stretch again, remove {self.run.final}."
+            )
+
+    def _say_plan(self) -> None:
+        meta, train = self.meta, self.config.train
+        tokens = " + ".join(f"{meta['tokens'][column.name]:,}" for column in self.columns)
+        vocabulary = " / ".join(f"{meta['sizes'][column.name]:,}" for column in self.columns)
+        kind = f" ({meta['tokenizer']['kind']})" if meta["tokenizer"] else ""
+        self._say(
+            f"{meta['examples']:,} {self.task.noun} ({tokens} tokens), {meta['valid_examples']:,} for validation; "
+            f"vocabulary {vocabulary}{kind}"
+        )
+        dropped = {name: n for name, n in meta["filters"].items() if n and name not in ("read", "kept")}
+        if dropped:
+            said = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in dropped.items())
+            self._say(f"dropped: {said}")
+        needed = memory_needed(self.config, self.shapes, longest=meta["longest"])
+        step_tokens = train.batch_tokens * train.accumulate
+        epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)
+        speed = hardware.matrix_speed()
+        seconds = seconds_needed(self.config, self.shapes, speed)
+        self._say(
+            f"{parameter_count(self.config.model, self.shapes):,} parameters; up to {train.max_steps:,} steps of about "
+            f"{step_tokens:,} tokens ({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if "
+            f"not ended earlier; about {needed / 2**30:.1f} GiB of memory; {self.precision}"
+        )
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True)
+
+    def _new_model(self) -> nn.Module:
+        torch.manual_seed(self.config.seed)
+        model = build_model(self.config.model, self.shapes)
+        if self.order.start_from is not None:
+            load_parameters(model, load_weights(self.run.start, signatures_of(parameters_of(model))))
+        return model
+
+    def _loop(self, model: nn.Module, reporter: Reporter) -> Loop:
+        config, task = self.config, self.task
+        trained = trained_for(model, self.tokenizer, config)
+        feed = Feed(
+            self.store,
+            self.tokenizer,
+            lambda examples: task.collate(examples, trained.symbols),
+            corpus_weights=[corpus.weight for corpus in config.data.train],
+            budget=config.train.batch_tokens,
+            seed=config.seed,
+            dropout=config.tokenizer.dropout,
+            max_length=trained.limits.source,
+            packed=packed_rows(config),
+        )
+        valid = self._valid()
+        return Loop(
+            model=model,
+            task=task,
+            feed=feed,
+            validator=validator_of(task, trained, valid) if len(valid) else None,
+            run=self.run,
+            config=config.train,
+            width=architecture_of(config).width(config.model) if config.train.schedule == "paper" else 0,
+            seed=config.seed,
+            precision=self.precision,
+            reporter=reporter,
+        )
+
+    def _results(
+        self, model: nn.Module, progress: Progress, seconds: float, test: Examples
+    ) -> tuple[dict[str, Any], dict[str, Measured]]:
+        """What `results.json` holds, and the scores among it."""
+        trained = trained_for(model, self.tokenizer, self.config)
+        results: dict[str, Any] = {
+            "steps": progress.step,
+            "ended": progress.ended,
+            "seconds": round(seconds, 1),
+            "skipped": progress.skipped,
+        }
+        sets = {"valid": self._valid(), "test": test}
+        scores = {name: measured(self.task, trained, examples) for name, examples in sets.items() if len(examples)}
+        results |= {name: found.to_json() for name, found in scores.items()}
+        self.run.write_results(results)
+        return results, scores
+
+    def _valid(self) -> Examples:
+        texts = self.store.valid_texts()
+        return Examples(self.store.valid_examples(), texts, texts.pop("tag"))
+
+    def _read_test(self) -> Examples:
+        return read_examples(self.config.data.test, self.config, self.tokenizer, self.order.base)

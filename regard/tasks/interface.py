@@ -1,0 +1,219 @@
+"""What a task is: which columns an example has, and how examples become batches, losses, metrics and a finished model.
+
+Everything between (store, feed, loop, log, report, command line) works from these answers and asks for no task by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from regard.data.batching import cut, lengths_of
+from regard.data.columns import Column, Example
+from regard.data.config import DataConfig
+from regard.decode.config import SearchConfig
+from regard.decode.translate import evaluating
+from regard.errors import ConfigError
+from regard.models.interface import Limits
+from regard.nn.loss import PLAIN, Loss, Objective
+from regard.text.symbols import RESERVED, Symbols
+from regard.text.tokenizer import Tokenizer
+
+Progress = Callable[[int], None]
+"""Told now and then how much is done; what it raises ends the work."""
+
+
+def ignore(_: int) -> None:
+    """Nobody looks."""
+
+
+class TaskBatch(Protocol):
+    """What `collate` makes: a frozen dataclass of tensors."""
+
+    @property
+    def num_tokens(self) -> int:
+        """What the loss is a sum over: target tokens, labels …"""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number that validation gives; the log has it as `valid_NAME`."""
+
+    name: str
+    label: str
+    """For people: `BLEU`."""
+    higher: bool = False
+    """Whether more is better."""
+    digits: int = 2
+    note: str = ""
+    """How it came about, where that matters: `greedy`."""
+    plotted: bool = True
+
+    def shown(self, value: float) -> str:
+        note = f" ({self.note})" if self.note else ""
+        return f"{self.label} {value:.{self.digits}f}{note}"
+
+    def badness(self, value: float) -> float:
+        """Lower is better."""
+        return -value if self.higher else value
+
+
+LOSS = Metric("loss", "loss", digits=4)
+PERPLEXITY = Metric("perplexity", "perplexity")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An example to look at and what the model made of it, as text."""
+
+    given: str
+    reference: str
+    output: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"input": self.given, "reference": self.reference, "output": self.output}
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Metrics by name, and a few samples."""
+
+    metrics: Mapping[str, float]
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A model measured once, thoroughly: numbers by name, whatever makes them comparable, and the lines for people."""
+
+    values: Mapping[str, Any]
+    summary: str
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Some examples: encoded, as text by column, and the tags of their corpora."""
+
+    encoded: Sequence[Example]
+    texts: Mapping[str, Sequence[str]]
+    tags: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """A model with all that it takes to use it."""
+
+    model: nn.Module
+    tokenizer: Tokenizer
+    columns: tuple[Column, ...]
+    data: DataConfig
+    decode: SearchConfig
+    limits: Limits = field(default_factory=Limits)
+    generates: bool = True
+    """Whether validation lets the model generate outputs."""
+    budget: int = 4096
+    """Tokens of a batch."""
+
+    @property
+    def symbols(self) -> Symbols:
+        """The model's own; those of text where it has none."""
+        return getattr(self.model, "symbols", RESERVED)
+
+
+Validator = Callable[[Progress], Validation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One file in `tasks/` makes one of these, and one line in `TASKS` names it."""
+
+    columns: Callable[[DataConfig], tuple[Column, ...]]
+    collate: Callable[[Sequence[Example], Symbols], Any]
+    """Some examples as the task's own frozen batch (`TaskBatch`)."""
+    loss: Callable[[nn.Module, Any, Objective], Loss]
+    metrics: tuple[Metric, ...] = (LOSS, PERPLEXITY)
+    """Those that validation may give, the first ones first; `train.stop_on` names one."""
+    validator: Callable[[Trained, Examples], Validator] | None = None
+    """Made once for a run, asked at each validation; None: the mean loss and its perplexity."""
+    measure: Callable[[Trained, Examples, Progress, Mapping[str, Any]], Measured] | None = None
+    """At the end of a run, and for `regard evaluate` with its options; None: as validation does."""
+    options: tuple[str, ...] = ()
+    """The options of `regard evaluate` that have a meaning for it."""
+    open: Callable[[Trained], Any]
+    """What `regard.load` gives."""
+    packed: Callable[[Limits], int] | None = None
+    """How long the rows are into which the first column is packed, for the model's limits; None: an example is a row."""
+    noun: str = "examples"
+    """What people call its examples."""
+
+    def metric(self, name: str) -> Metric | None:
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+
+def example_batches(task: Task, trained: Trained, examples: Sequence[Example]) -> list[Any]:
+    """In batches of alike lengths; an example longer than the budget is a batch of its own."""
+    lengths = lengths_of(examples, [column.name for column in trained.columns if column.counts])
+    order = lengths.argsort(kind="stable")
+    batches = [rows for rows in cut(order, lengths[order], trained.budget) if len(rows)]
+    return [task.collate([examples[row] for row in rows.tolist()], trained.symbols) for rows in batches]
+
+
+def mean_loss(task: Task, model: nn.Module, batches: Sequence[Any], progress: Progress = ignore) -> float:
+    """−log p of the truth, a token, without smoothing. `progress` is told how many batches are done."""
+    truth, tokens = 0.0, 0
+    with evaluating(model), torch.inference_mode():
+        for number, batch in enumerate(batches, start=1):
+            loss = task.loss(model, batch, PLAIN)
+            truth += loss.truth
+            tokens += loss.tokens
+            progress(number)
+    return truth / max(tokens, 1)
+
+
+def perplexity(loss: float) -> float:
+    return math.exp(min(loss, 100.0))
+
+
+def loss_validator(task: Task, trained: Trained, examples: Examples) -> Validator:
+    """The mean loss and its perplexity, for a task that asks for no more."""
+    batches = example_batches(task, trained, examples.encoded)
+
+    def validate(progress: Progress) -> Validation:
+        loss = mean_loss(task, trained.model, batches, progress)
+        return Validation({"loss": loss, "perplexity": perplexity(loss)})
+
+    return validate
+
+
+def validator_of(task: Task, trained: Trained, examples: Examples) -> Validator:
+    return task.validator(trained, examples) if task.validator else loss_validator(task, trained, examples)
+
+
+def measured(
+    task: Task,
+    trained: Trained,
+    examples: Examples,
+    progress: Progress = ignore,
+    options: Mapping[str, Any] | None = None,
+) -> Measured:
+    """As the task measures; by default what validation gives, in a line."""
+    given = {name: value for name, value in (options or {}).items() if value}
+    for name in given.keys() - set(task.options):
+        raise ConfigError(f"--{name.replace('_', '-')} has no meaning for this run's task; leave it out")
+    if task.measure is not None:
+        return task.measure(trained, examples, progress, given)
+    values = validator_of(task, trained, examples)(progress).metrics
+    shown = (task.metric(name) for name in values)
+    return Measured(values, ", ".join(metric.shown(values[metric.name]) for metric in shown if metric))

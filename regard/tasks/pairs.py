@@ -1,0 +1,60 @@
+"""Given sentence pairs as text: translated, and the translations scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+from regard.decode.options import Options, ignore
+from regard.decode.translate import Translator
+from regard.evaluate.metrics import Scores, evaluate_texts
+from regard.text.tokenizer import join_pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Sentence pairs as text; `tags` are those of their corpora, "" for none."""
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+    tags: Sequence[str] = ()
+
+    def tag_of(self, index: int) -> str | None:
+        return (self.tags[index] or None) if self.tags else None
+
+    def by_tag(self) -> dict[str | None, list[int]]:
+        """The pairs' places, tag by tag."""
+        groups: dict[str | None, list[int]] = {}
+        for index in range(len(self.sources)):
+            groups.setdefault(self.tag_of(index), []).append(index)
+        return groups
+
+    def at(self, places: Sequence[int]) -> Pairs:
+        """Only those at these places."""
+        sources, targets = [self.sources[place] for place in places], [self.targets[place] for place in places]
+        return Pairs(sources, targets, [self.tags[place] for place in places] if self.tags else ())
+
+
+def translate_pairs(
+    translator: Translator, pairs: Pairs, *, progress: Callable[[int], None] = ignore, **options: Unpack[Options]
+) -> list[str]:
+    """The sources' translations, in order, each with its corpus' tag."""
+    hypotheses = [""] * len(pairs.sources)
+    for tag, places in pairs.by_tag().items():
+        sources = [pairs.sources[place] for place in places]
+        translations = translator.translate(sources, **options | {"tag": tag, "progress": progress})
+        for place, translation in zip(places, translations, strict=True):
+            hypotheses[place] = translation.text
+    return hypotheses
+
+
+def score_texts(hypotheses: Sequence[str], pairs: Pairs, joiner: str) -> Scores:
+    """Translations of whole words against the targets."""
+    references = [join_pieces(text, joiner) for text in pairs.targets]
+    return evaluate_texts(hypotheses, [references], tokenize=usual_tokenizer(joiner))
+
+
+def usual_tokenizer(joiner: str) -> str:
+    """sacreBLEU's: text that came split is tokenised already."""
+    return "none" if joiner else "13a"

@@ -1,0 +1,154 @@
+"""Translation: a source text and a target text; any task that reads one text and writes another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from regard.data.batch import Batch, Source, pair_batch
+from regard.data.columns import SOURCE, TARGET, Column, Example
+from regard.data.config import DataConfig
+from regard.decode.config import SearchConfig
+from regard.decode.translate import Translator
+from regard.evaluate.metrics import bleu_with, evaluate_texts
+from regard.models.interface import Decodable
+from regard.tasks.interface import (
+    LOSS,
+    PERPLEXITY,
+    Examples,
+    Measured,
+    Metric,
+    Progress,
+    Sample,
+    Task,
+    Trained,
+    Validation,
+    Validator,
+    example_batches,
+    mean_loss,
+    perplexity,
+)
+from regard.tasks.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
+from regard.tasks.sequence_loss import sequence_loss
+from regard.text.formats.writing import writing_files
+from regard.text.symbols import Symbols
+from regard.text.tokenizer import join_pieces
+
+SAMPLES = 4
+LONGEST_SAMPLE = 300
+"""Characters of a sentence that is still pleasant to look at."""
+
+
+def columns(_: DataConfig) -> tuple[Column, ...]:
+    return SOURCE, TARGET
+
+
+def collate(examples: Sequence[Example], symbols: Symbols) -> Batch:
+    source = Source.of([example["source"] for example in examples], fill=symbols.pad)
+    return pair_batch(source, [example["target"] for example in examples], symbols)
+
+
+def open_translator(trained: Trained) -> Translator:
+    """With the run's search settings, and with the lengths that the model was trained on and can take."""
+    limit = trained.limits.source
+    most = [trained.data.filters.max_length or None, None if limit is None else limit - SOURCE.symbols()]
+    return Translator(
+        model=cast(Decodable, trained.model),
+        tokenizer=trained.tokenizer,
+        config=trained.decode,
+        source_language=trained.data.source_language or None,
+        target_language=trained.data.target_language or None,
+        max_source=min((one for one in most if one is not None), default=None),
+        max_target=trained.limits.target,
+    )
+
+
+def pairs_of(examples: Examples) -> Pairs:
+    return Pairs(examples.texts["source"], examples.texts["target"], examples.tags)
+
+
+# Validation: the loss, and BLEU of greedy translations
+
+
+def validator(trained: Trained, examples: Examples) -> Validator:
+    """The pairs are encoded and put into batches once."""
+    pairs, batches = pairs_of(examples), example_batches(TASK, trained, examples.encoded)
+    translator = replace(open_translator(trained), config=SearchConfig(beam=1))
+    places = sample_places(pairs)
+    joiner = trained.tokenizer.joiner
+
+    def samples(translations: Sequence[str]) -> tuple[Sample, ...]:
+        few = pairs.at(places)
+        return tuple(
+            Sample(join_pieces(source, joiner), join_pieces(target, joiner), translation)
+            for source, target, translation in zip(few.sources, few.targets, translations, strict=True)
+        )
+
+    def validate(progress: Progress) -> Validation:
+        loss = mean_loss(TASK, trained.model, batches, progress)
+        metrics = {"loss": loss, "perplexity": perplexity(loss)}
+        if not math.isfinite(loss):  # there is no search without probabilities
+            return Validation(metrics)
+        if not trained.generates:
+            return Validation(metrics, samples(translate_pairs(translator, pairs.at(places), progress=progress)))
+        texts = translate_pairs(translator, pairs, progress=progress)
+        scores = score_texts(texts, pairs, joiner)
+        found = metrics | {"bleu": scores.bleu, "chrf": scores.chrf}
+        return Validation(found, samples([texts[place] for place in places]))
+
+    return validate
+
+
+def sample_places(pairs: Pairs, count: int = SAMPLES) -> list[int]:
+    """Places of a few pairs to look at, from short to long; equal pairs give equal places."""
+    lengths = [max(len(source), len(target)) for source, target in zip(pairs.sources, pairs.targets, strict=True)]
+    fit = [
+        place
+        for place, length in enumerate(lengths)
+        if length <= LONGEST_SAMPLE and pairs.sources[place].strip() and pairs.targets[place].strip()
+    ]
+    fit.sort(key=lambda place: (lengths[place], place))
+    return fit if len(fit) <= count else [fit[(2 * n + 1) * len(fit) // (2 * count)] for n in range(count)]
+
+
+# Measuring: BLEU and chrF with their signatures, as the run decodes, and the loss
+
+
+def measure(trained: Trained, examples: Examples, progress: Progress, options: Mapping[str, Any]) -> Measured:
+    """`references` are further ones, each with a text for every source; `output` is a file for the translations."""
+    translator, pairs, joiner = open_translator(trained), pairs_of(examples), trained.tokenizer.joiner
+    tokenize, lowercase = options.get("tokenize") or usual_tokenizer(joiner), bool(options.get("lowercase"))
+    bleu_with(tokenize, lowercase)  # that it cannot be had is said before anything is translated
+    output: Path | None = options.get("output")
+    with writing_files((output,) if output else ()) as files:
+        decoding = {name: options[name] for name in ("beam", "length_penalty") if name in options}
+        texts = translate_pairs(translator, pairs, progress=progress, **cast(Any, decoding))
+        for file in files:
+            file.write("".join(f"{text}\n" for text in texts).encode())
+    references = [pairs.targets, *options.get("references", ())]
+    joined = [[join_pieces(line, joiner) for line in lines] for lines in references]
+    scores = evaluate_texts(texts, joined, tokenize=tokenize, lowercase=lowercase)
+    loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, examples.encoded))
+    values = scores.to_json() | {"loss": loss, "perplexity": perplexity(loss)}
+    return Measured(values, f"{scores.summary()}\nloss {loss:.4f} a token, perplexity {perplexity(loss):.2f}")
+
+
+TASK = Task(
+    columns=columns,
+    collate=collate,
+    loss=sequence_loss,
+    metrics=(
+        LOSS,
+        PERPLEXITY,
+        Metric("bleu", "BLEU", higher=True, note="greedy"),
+        Metric("chrf", "chrF", higher=True, note="greedy"),
+    ),
+    validator=validator,
+    measure=measure,
+    options=("beam", "length_penalty", "tokenize", "lowercase", "references", "output"),
+    open=open_translator,
+    noun="pairs",
+)
