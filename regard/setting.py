@@ -1,6 +1,6 @@
 """A setting that describes itself: its help text, its range and its heading on a help page.
 
-A config's dataclass makes its fields with `setting(...)`. Checks, command-line options and documentation come from it.
+A dataclass makes its fields with `setting(...)`; checks, command-line options and documentation come from that.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class Setting:
     """A value with a meaning of its own, as in `0 is none`."""
     choices: tuple[str, ...] = ()
     """The allowed texts, where the setting is a text."""
+    metavar: str = ""
+    """What stands for the value on a help page, as in `FILE`; by default the choices or the type."""
     sampling_only: bool = False
     """Whether a value other than the default is refused without sampling."""
 
