@@ -47,9 +47,10 @@ def translate(
     quiet: Quiet = False,
     **search: Any,
 ) -> None:
-    """Translate text line by line, or a document, in which everything but the text stays unchanged.
+    """Translate lines of text, or a document.
 
-    Search, sampling and penalty options that are not given are taken from the run's recipe.
+    Lines give one output line per input line. In a document, everything but the text stays unchanged. Search, sampling
+    and penalty options that are not given are taken from the run's recipe.
     """
     inspection.check(files, search["nbest"])
     kind = files.checked_kind()
