@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 from regard.config import Config
 from regard.models.transformer import TransformerConfig
+from regard.setting import settings_of
 
 PAGE = Path(__file__).with_suffix(".md")
 KINDS = {int: "whole number", float: "number", str: "text", bool: "true or false"}
@@ -80,15 +81,19 @@ def shown(value: Any) -> str:
 
 
 def comments(cls: type[Any]) -> dict[str, str]:
-    """The string behind each field of a class, in one line."""
+    """What is said of each field of a class, in one line: its setting's help and range, or the string behind it."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
+    found = {name: f"{each.help} {allowed(each.range)}".strip() for name, each in settings_of(cls).items()}
     for before, after in zip(tree.body, tree.body[1:], strict=False):
         is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
         if is_text and isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
             found[before.target.id] = one_line(str(ast.literal_eval(after.value)))
     return found
+
+
+def allowed(values: str) -> str:
+    return f"Allowed: {values}." if values else ""
 
 
 def one_line(text: str) -> str:

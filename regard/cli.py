@@ -17,7 +17,7 @@ import typer
 from regard import __version__
 from regard.cli_compare import compare
 from regard.cli_corpus import corpus
-from regard.cli_options import Checkpoint, Quiet, Run, Tag, console
+from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_translate import score, translate
 from regard.errors import CheckpointError, ConfigError, RegardError
 from regard.train.signals import Interrupted
@@ -32,13 +32,11 @@ app = typer.Typer(
 bench = typer.Typer(help="Speed on this machine, beside its peers in the same run.")
 app.add_typer(corpus, name="corpus")
 app.add_typer(bench, name="bench")
-app.command()(translate)
-app.command()(score)
+app.command(cls=GroupedHelp)(translate)
+app.command(cls=GroupedHelp)(score)
 app.command()(compare)
 
 Settings = Annotated[list[str] | None, typer.Option("--set", help="A setting, as model.width=256; may be repeated.")]
-Beam = Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy.")]
-LengthPenalty = Annotated[float | None, typer.Option(help="α of ((5+length)/6)^α.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -146,22 +144,22 @@ def recorded(run: Path, data: Path | None, start_from: Path | None) -> tuple[dic
     return table, data or Path(base), start_from or (Path(came_from) if came_from else None)
 
 
-@app.command()
+@app.command(cls=GroupedHelp)
+@with_options("beam", "length_penalty")
 def evaluate(
     run: Run,
-    source: Annotated[Path, typer.Option(help="Source sentences.")],
-    reference: Annotated[list[Path], typer.Option(help="Reference translations; may be repeated.")],
-    beam: Beam = None,
-    length_penalty: LengthPenalty = None,
+    source: Annotated[Path, in_group("Input and output", help="Source sentences, one per line.")],
+    reference: Annotated[list[Path], in_group("Input and output", help="Reference translations; repeatable.")],
+    output: Annotated[Path | None, in_group("Input and output", help="File to write the translations to.")] = None,
+    as_json: Annotated[bool, in_group("Input and output", "--json", help="Print the scores as JSON.")] = False,
     tokenize: Annotated[
-        str | None, typer.Option(help="sacreBLEU's tokenizer; default 13a, none for split text.")
+        str | None, in_group("Metrics", help="sacreBLEU tokenizer; by default 13a, or none for text split by BPE.")
     ] = None,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="BLEU without case.")] = False,
+    lowercase: Annotated[bool, in_group("Metrics", "--lowercase", help="Compute case-insensitive BLEU.")] = False,
     tag: Tag = None,
-    output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     checkpoint: Checkpoint = None,
     quiet: Quiet = False,
+    **search: Any,
 ) -> None:
     """BLEU and chrF, with their signatures, and the loss on the first reference."""
     from regard.evaluate.run import evaluate_run
@@ -173,13 +171,12 @@ def evaluate(
             load(run, checkpoint=checkpoint),
             source,
             reference,
-            beam=beam,
-            length_penalty=length_penalty,
             tokenize=tokenize,
             lowercase=lowercase,
             tag=tag,
             output=output,
             progress=count,
+            **search,
         )
     print(json.dumps(scores.to_json()) if as_json else scores.summary())
 

@@ -1,95 +1,130 @@
-"""How to decode: the settings of search and sampling, and what excludes what."""
+"""How to decode: the settings of search and sampling, and what excludes what.
+
+`SearchConfig` is the one table of decoding options. The options of `regard translate` and the page
+`docs/settings.md` are made from it, and a test holds the keywords of `Translator.translate` equal to it.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import overload
-
-from torch import Tensor
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, overload
 
 from regard.errors import ConfigError
+from regard.setting import setting, settings_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 WIDEST_BEAM = 1024
 LONGEST = 100_000
-"""Tokens that a translation may be asked to have."""
-LENGTH_FORMS = ("gnmt", "power")
-SAMPLING_DEFAULTS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical": 1.0}
+"""The longest translation that may be asked for, in tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
-    """How to look for a translation; the defaults are the paper's (section 6.1)."""
+    """How to find a translation; the defaults are the paper's (section 6.1)."""
 
-    beam: int = 4
-    """Open hypotheses a sentence; 1 is greedy."""
-    length_penalty: float = 0.6
-    """α: hypotheses are ranked by log-probability / penalty, where the penalty grows with |Y|, end symbol counted."""
-    length_form: str = "gnmt"
-    """gnmt: ((5 + |Y|) / 6)^α (Wu et al., 2016); power: |Y|^α."""
-    coverage_penalty: float = 0.0
-    """β of Wu et al. (2016): β Σ log min(attention that a source token got, 1) joins what ranks a hypothesis."""
-    groups: int = 1
-    """Diverse beam search (Vijayakumar et al., 2018): the beam in so many groups, each away from those before it."""
-    diversity: float = 0.5
-    """What a token loses for each hypothesis of an earlier group that took it in the same step (groups > 1)."""
-    nbest: int = 1
-    """Hypotheses returned a sentence, at most `beam`, fewer where the search finds fewer; when sampling, the draws."""
-    max_extra: int = 50
-    """A translation has at most this many tokens more than its source, the end symbols counted on both sides."""
-    max_length: int = 0
-    """At most so many tokens, the end symbol counted; 0: no limit beside `max_extra`."""
-    min_length: int = 0
-    """The end symbol comes only behind so many tokens."""
-    sample: bool = False
-    """Draw from the model's distribution instead of searching for its best."""
-    temperature: float = 1.0
-    """Logits are divided by it; 0 is greedy."""
-    top_k: int = 0
-    """Draw from the k likeliest tokens; 0: from all."""
-    top_p: float = 1.0
-    """Draw from the fewest likeliest tokens that hold this much probability together."""
-    min_p: float = 0.0
-    """Draw from the tokens at least this times as likely as the likeliest."""
-    typical: float = 1.0
-    """Draw from the tokens whose surprise is nearest the expected one, that hold this much probability together."""
-    seed: int = 1
-    """Of the noise, which depends on (seed, sentence, draw, position) and on nothing else."""
-    repetition_penalty: float = 1.0
-    """Logits of tokens that the translation holds already are divided by it if positive, else multiplied."""
-    frequency_penalty: float = 0.0
-    """Taken from a token's logit for each time that the translation holds it."""
-    presence_penalty: float = 0.0
-    """Taken from the logit of a token that the translation holds."""
-    no_repeat_ngram: int = 0
-    """No n-gram of so many tokens appears twice in a translation; 0: any may."""
+    # fmt: off
+    beam: int = setting(
+        4, "Search", low=1, high=WIDEST_BEAM, special="1 is greedy",
+        help="Beam size: hypotheses kept per sentence",
+    )
+    length_penalty: float = setting(
+        0.6, "Search", low=0, high=10, special="0 is none",
+        help="Exponent α of the length penalty, which divides a hypothesis's log-probability",
+    )
+    length_form: str = setting(
+        "gnmt", "Search", choices=("gnmt", "power"),
+        help="Length penalty: gnmt is ((5 + length) / 6)^α (Wu et al., 2016), power is length^α",
+    )
+    coverage_penalty: float = setting(
+        0.0, "Search", low=0, high=100, special="0 is none",
+        help="Weight β of the coverage penalty β Σ log min(attention to a source token, 1) (Wu et al., 2016)",
+    )
+    groups: int = setting(
+        1, "Search", low=1, high=WIDEST_BEAM, special="1 is ordinary beam search",
+        help="Groups that the beam is divided into for diverse beam search (Vijayakumar et al., 2018)",
+    )
+    diversity: float = setting(
+        0.5, "Search", low=0, high=1000,
+        help="Subtracted from a token's score for each hypothesis of an earlier group that chose it at this step",
+    )
+    nbest: int = setting(
+        1, "Search", low=1, high=WIDEST_BEAM,
+        help="Translations per sentence, at most the beam size; with sampling, the number of samples",
+    )
+    max_extra: int = setting(
+        50, "Search", low=0, high=LONGEST,
+        help="Maximum number of tokens in a translation beyond those in its source",
+    )
+    max_length: int = setting(
+        0, "Search", low=0, high=LONGEST, special="0 is no limit",
+        help="Maximum number of tokens in a translation, including the end symbol",
+    )
+    min_length: int = setting(
+        0, "Search", low=0, high=LONGEST,
+        help="Minimum number of tokens in a translation, not counting the end symbol",
+    )
+    sample: bool = setting(
+        False, "Sampling",
+        help="Sample from the model's distribution instead of searching for the best translation",
+    )
+    temperature: float = setting(
+        1.0, "Sampling", low=0, high=1000, special="0 is greedy", sampling_only=True,
+        help="Sampling temperature, which divides the logits",
+    )
+    top_k: int = setting(
+        0, "Sampling", low=0, special="0 is all", sampling_only=True,
+        help="Sample from the k most likely tokens",
+    )
+    top_p: float = setting(
+        1.0, "Sampling", low=0, above=True, high=1, special="1 is all", sampling_only=True,
+        help="Nucleus sampling: sample from the fewest most likely tokens with this total probability",
+    )
+    min_p: float = setting(
+        0.0, "Sampling", low=0, high=1, special="0 is all", sampling_only=True,
+        help="Sample from tokens with at least this fraction of the most likely token's probability",
+    )
+    typical: float = setting(
+        1.0, "Sampling", low=0, above=True, high=1, special="1 is all", sampling_only=True,
+        help="Locally typical sampling: sample from the most typical tokens with this total probability",
+    )
+    seed: int = setting(
+        1, "Sampling", low=0, high=2**63 - 1,
+        help="Random seed for sampling",
+    )
+    repetition_penalty: float = setting(
+        1.0, "Penalties", low=0, above=True, high=100, special="1 is none",
+        help="Logits of tokens already in the translation are divided by it if positive, else multiplied by it",
+    )
+    frequency_penalty: float = setting(
+        0.0, "Penalties", low=-1000, high=1000, special="0 is none",
+        help="Subtracted from a token's logit for each earlier occurrence in the translation",
+    )
+    presence_penalty: float = setting(
+        0.0, "Penalties", low=-1000, high=1000, special="0 is none",
+        help="Subtracted once from the logit of each token already in the translation",
+    )
+    no_repeat_ngram: int = setting(
+        0, "Penalties", low=0, high=LONGEST, special="0 allows all",
+        help="No n-gram of this many tokens occurs twice in a translation",
+    )
+    # fmt: on
 
     def __post_init__(self) -> None:
-        self._check_ranges()
+        for key, each in SETTINGS.items():
+            each.check(f"decode.{key}", getattr(self, key))
         if not self.sample:
             self._refuse_sampling_settings()
             if self.nbest > self.beam:
                 raise ConfigError(f"decode.nbest={self.nbest} must lie between 1 and decode.beam={self.beam}")
         if self.beam % self.groups:
             raise ConfigError(f"decode.groups={self.groups} must divide decode.beam={self.beam}")
-        if self.length_form not in LENGTH_FORMS:
-            raise ConfigError(f"decode.length_form={self.length_form!r} is not one of {', '.join(LENGTH_FORMS)}")
         if self.max_length and self.min_length >= self.max_length:
             raise ConfigError(
                 f"decode.min_length={self.min_length} leaves no room for the end symbol in "
                 f"decode.max_length={self.max_length}"
             )
-
-    def _check_ranges(self) -> None:
-        for key, (low, high, what) in RANGES.items():
-            value = getattr(self, key)
-            if not low <= value <= high:
-                raise ConfigError(f"decode.{key}={value} must lie between {low:g} and {high:g}{what}")
-        for key, what in {"top_p": "1 (all)", "typical": "1 (all)"}.items():
-            if not 0 < getattr(self, key) <= 1:
-                raise ConfigError(f"decode.{key}={getattr(self, key)} must be above 0 and at most {what}")
-        if not 0 < self.repetition_penalty <= 100:
-            raise ConfigError(f"decode.repetition_penalty={self.repetition_penalty} must be above 0 and at most 100")
 
     def _refuse_sampling_settings(self) -> None:
         for key, default in SAMPLING_DEFAULTS.items():
@@ -126,21 +161,8 @@ class SearchConfig:
         return min(limit, self.max_length) if self.max_length else limit
 
 
-RANGES: dict[str, tuple[float, float, str]] = {
-    "beam": (1, WIDEST_BEAM, ", where 1 is greedy"),
-    "groups": (1, WIDEST_BEAM, ""),
-    "nbest": (1, WIDEST_BEAM, ""),
-    "length_penalty": (0, 10, ", where 0 is none"),
-    "coverage_penalty": (0, 100, ", where 0 is none"),
-    "diversity": (0, 1000, ""),
-    "max_extra": (0, LONGEST, ""),
-    "max_length": (0, LONGEST, ", where 0 is no limit"),
-    "min_length": (0, LONGEST, ""),
-    "temperature": (0, 1000, ", where 0 is greedy"),
-    "top_k": (0, math.inf, ", where 0 is all"),
-    "min_p": (0, 1, ", where 0 is all"),
-    "seed": (0, 2**63 - 1, ""),
-    "frequency_penalty": (-1000, 1000, ""),
-    "presence_penalty": (-1000, 1000, ""),
-    "no_repeat_ngram": (0, LONGEST, ", where 0 allows all"),
+SETTINGS = settings_of(SearchConfig)
+SAMPLING_DEFAULTS: dict[str, Any] = {
+    each.name: each.default for each in fields(SearchConfig) if SETTINGS[each.name].sampling_only
 }
+"""What is refused without sampling, unless it has its default."""

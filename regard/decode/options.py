@@ -17,10 +17,9 @@ LONG = ("split", "window", "refuse")
 BATCH_TOKENS = 8192
 
 
-class Options(TypedDict, total=False):
-    """Keyword arguments of `Translator.translate`. What is None or missing is taken from the run."""
+class SearchOptions(TypedDict, total=False):
+    """The fields of `SearchConfig`, which says what they mean. What is None or missing is taken from the run."""
 
-    # The search: as in `SearchConfig`.
     beam: int | None
     length_penalty: float | None
     length_form: str | None
@@ -42,6 +41,11 @@ class Options(TypedDict, total=False):
     frequency_penalty: float | None
     presence_penalty: float | None
     no_repeat_ngram: int | None
+
+
+class Options(SearchOptions, total=False):
+    """Keyword arguments of `Translator.translate`."""
+
     # The wording: as in `Wording`.
     prefix: str | None
     banned: Sequence[str]

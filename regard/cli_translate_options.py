@@ -1,0 +1,127 @@
+"""The options of `regard translate` that are not settings of the search, a dataclass for each purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from regard.cli_options import in_group
+from regard.errors import ConfigError
+from regard.files import refuse_replacing
+from regard.setting import setting
+
+if TYPE_CHECKING:
+    from regard.text.documents import DocumentOptions
+
+TABLES = ("tsv", "csv", "jsonl")
+CONSTRAINTS, FILES, INSPECTION, MEMORY = "Constraints", "Input and output", "Alignment and trace", "Speed and memory"
+
+Others = Annotated[
+    list[Path] | None,
+    in_group(
+        "Model", "--with", metavar="RUN", help="Another run with the same vocabulary, for an ensemble; repeatable."
+    ),
+]
+BatchSize = Annotated[
+    int, in_group(MEMORY, help="Maximum number of sentences in a batch (0 is no limit); never changes the result.")
+]
+BatchTokens = Annotated[
+    int, in_group(MEMORY, help="Maximum of beam size × padded source tokens in a batch; never changes the result.")
+]
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What a translation must contain, must not contain, or must leave unchanged."""
+
+    # fmt: off
+    prefix: str | None = setting(None, CONSTRAINTS, metavar="TEXT", help="Text that every translation begins with")
+    ban: list[str] | None = setting(
+        None, CONSTRAINTS, metavar="TEXT", help="Word or phrase that must not appear; repeatable")
+    require: list[str] | None = setting(
+        None, CONSTRAINTS, metavar="TEXT", help="Word or phrase that must appear; repeatable")
+    terms: Path | None = setting(
+        None, CONSTRAINTS, metavar="FILE", help="Terminology with one `source term<TAB>target term` per line")
+    stop: list[str] | None = setting(
+        None, CONSTRAINTS, metavar="TEXT", help="Text before which a translation ends; repeatable")
+    keep: list[str] | None = setting(
+        None, CONSTRAINTS, metavar="REGEX", help="Regular expression whose matches are copied unchanged; repeatable")
+    # fmt: on
+
+    def options(self) -> dict[str, Any]:
+        return {
+            "prefix": self.prefix, "banned": self.ban, "required": self.require, "terms": self.terms,
+            "stop": self.stop, "keep": self.keep,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the text comes from, where it goes, and which kind of document it is."""
+
+    # fmt: off
+    input: Path | None = setting(None, FILES, metavar="FILE", help="File to read instead of standard input")
+    output: Path | None = setting(None, FILES, metavar="FILE", help="File to write instead of standard output")
+    kind: str | None = setting(
+        None, FILES, help="lines, tsv, csv, jsonl, po, xliff, srt or vtt; by default known from the name of --input")
+    split: bool = setting(False, FILES, help="Read running text and split it into sentences before translating")
+    field: str = setting("", FILES, metavar="NAME", help="TSV or CSV column, or JSONL field, to translate")
+    into: str = setting(
+        "", FILES, metavar="NAME", help="Column or field for the translation; by default it replaces the source")
+    header: bool = setting(False, FILES, help="The first row of the TSV or CSV file names its columns")
+    long: str = setting(
+        "split", FILES, metavar="split|window|refuse", help="How to treat input longer than the training sentences")
+    # fmt: on
+
+    def checked_kind(self) -> str:
+        """The kind of the document. ConfigError for options that belong to another kind."""
+        from regard.text.documents import kind_of
+
+        kind = "paragraphs" if self.split else self.kind or kind_of(self.input)
+        if kind not in TABLES and (self.field or self.into or self.header):
+            raise ConfigError(f"--field, --into and --header belong to {', '.join(TABLES)}; --kind is {kind}")
+        return kind
+
+    def document(self, language: str) -> DocumentOptions:
+        from regard.text.documents import DocumentOptions
+
+        name = str(self.input) if self.input else ""
+        return DocumentOptions(name=name, field=self.field, into=self.into, header=self.header, language=language)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is written beside the text."""
+
+    # fmt: off
+    json: bool = setting(False, FILES, help="Write one JSON object per input line, with scores and tokens")
+    alignment: str | None = setting(
+        None, INSPECTION, metavar="HEAD",
+        help="Word alignment from attention: mean, LAYER or LAYER.HEAD; needs --json or --pharaoh")
+    pharaoh: Path | None = setting(
+        None, INSPECTION, metavar="FILE", help="Write the word alignment as `0-0 1-2`, one line per input line")
+    trace: int = setting(0, INSPECTION, help="Show each step with this many of its best next tokens")
+    tree: bool = setting(False, INSPECTION, help="Add every hypothesis of the search to --json")
+    # fmt: on
+
+    @property
+    def by_line(self) -> bool:
+        """Whether more than the document is written, which then has to be plain lines."""
+        return self.json or bool(self.trace) or self.pharaoh is not None
+
+    def check(self, files: Files, nbest: int | None) -> None:
+        """ConfigError for what has no place in the output."""
+        if self.by_line and (files.split or files.kind not in (None, "lines")):
+            raise ConfigError("--json, --trace and --pharaoh need plain lines; leave --kind and --split out")
+        if nbest and nbest > 1 and not self.json:
+            raise ConfigError(f"--nbest {nbest} needs --json: plain output has one line per input line")
+        if self.alignment and not (self.json or self.pharaoh):
+            raise ConfigError("--alignment is shown in --json, or by --pharaoh FILE; add one of them")
+        if self.tree and not self.json:
+            raise ConfigError("--tree is shown in --json; add it")
+        refuse_replacing((files.output, self.pharaoh), (files.input,))
+
+    def options(self) -> dict[str, Any]:
+        alignment = self.alignment or ("mean" if self.pharaoh else None)
+        return {"alignment": alignment, "trace": self.trace, "tree": self.tree}
