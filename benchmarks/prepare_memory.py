@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.data.config import CorpusConfig, DataConfig
-from regard.data.prepare import Task, prepare
+from regard.data.prepare import Assignment, prepare
 from regard.text.tokenizer import TokenizerConfig
 
 LIMIT_MB = 600
@@ -86,12 +86,12 @@ def main() -> int:
         print(f"{options.pairs:,} pairs, {size:,.0f} MB of text, made in {time.perf_counter() - started:.0f} s")
         data = DataConfig(train=(CorpusConfig(source="source", target="target"),))
         started = time.perf_counter()
-        meta = prepare(Task(data, TokenizerConfig(kind="bpe"), folder), folder / "store")
+        meta = prepare(Assignment(data, TokenizerConfig(kind="bpe"), folder), folder / "store")
         seconds = time.perf_counter() - started
     # A child starts as a copy of us, so that what we hold counts as its own: at least our peak is reported.
     ours, peak = peak_mb(resource.RUSAGE_SELF), peak_mb(resource.RUSAGE_CHILDREN)
     tokens = meta["tokens"]
-    print(f"{meta['pairs']:,} pairs kept, {tokens['source']:,} + {tokens['target']:,} tokens, sizes {meta['sizes']}")
+    print(f"{meta['examples']:,} pairs kept, {tokens['source']:,} + {tokens['target']:,} tokens, sizes {meta['sizes']}")
     verdict = "PASS" if peak < LIMIT_MB else "FAIL"
     print(f"{verdict}: {peak:,.0f} MB at most (limit {LIMIT_MB}; this script itself {ours:,.0f}), {seconds:.0f} s")
     return verdict != "PASS"

@@ -13,7 +13,7 @@ from pathlib import Path
 import regard
 from regard.errors import ConfigError
 from regard.evaluate import evaluate_texts
-from regard.evaluate.pairs import usual_tokenizer
+from regard.tasks.pairs import usual_tokenizer
 from regard.text.corpus import read_lines
 from regard.text.tokenizer import join_pieces
 

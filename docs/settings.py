@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from regard.config import Config
-from regard.models.transformer import TransformerConfig
+from regard.data.config import CorpusConfig
+from regard.models import ARCHITECTURES
 from regard.setting import settings_of
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -42,6 +43,10 @@ def tables(cls: type[Any], name: str) -> Iterator[tuple[str, type[Any]]]:
     """The table of settings and those inside it, each behind the one that holds it."""
     yield name or "At the top", cls
     for each in fields(cls):
+        if each.name == "model":
+            for kind, architecture in ARCHITECTURES.items():
+                yield f'model, architecture = "{kind}"', architecture.config
+            continue
         inner = class_of(cls, each)
         if inner is not None:
             yield from tables(inner, f"{name}.{each.name}".lstrip("."))
@@ -49,15 +54,14 @@ def tables(cls: type[Any], name: str) -> Iterator[tuple[str, type[Any]]]:
 
 def class_of(cls: type[Any], each: Field[Any]) -> type[Any] | None:
     """What a key holds, where that is a table or a list of tables."""
-    if each.name == "model":  # of any architecture; one is there
-        return TransformerConfig
     hint = get_type_hints(cls)[each.name]
     return next((found for found in (hint, *get_args(hint)) if isinstance(found, type) and is_dataclass(found)), None)
 
 
 def section(title: str, cls: type[Any]) -> str:
     notes = comments(cls)
-    rows = [row(cls, each, notes.get(each.name, "")) for each in fields(cls) if class_of(cls, each) is None]
+    own = [each for each in fields(cls) if each.name != "model" and class_of(cls, each) is None]
+    rows = [row(cls, each, notes.get(each.name, "")) for each in own]
     lines = [f"## {title}", "", one_line(inspect.cleandoc(cls.__doc__ or "")), ""]
     return "\n".join([*lines, "| key | default | what it is |", "|---|---|---|", *rows, ""])
 
@@ -65,7 +69,8 @@ def section(title: str, cls: type[Any]) -> str:
 def row(cls: type[Any], each: Field[Any], note: str) -> str:
     kind = KINDS.get(get_type_hints(cls)[each.name], "")
     default = "–" if each.default is MISSING else f"`{shown(each.default)}`"
-    return f"| `{each.name}` | {default} | {escaped(note) or kind} |"
+    name = "`source`, `target` …" if (cls, each.name) == (CorpusConfig, "files") else f"`{each.name}`"
+    return f"| {name} | {default} | {escaped(note) or kind} |"
 
 
 def escaped(text: str) -> str:

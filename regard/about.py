@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from regard.checkpoint import committed_steps
+from regard.config import architecture_of, task_of
 from regard.files import read_json_object
-from regard.loading import read_run
-from regard.metrics_log import read_metrics
-from regard.models.parameters import parameter_count
+from regard.loading import open_run, read_run
+from regard.metrics_log import VALID, read_metrics
+from regard.models.costs import parameter_count
 from regard.progress import duration
-from regard.text.tokenizer import Tokenizer
+from regard.tasks import TASKS
 
 REMEDY = "Remove it; `regard train --out RUN --resume` writes it again."
 
@@ -20,7 +22,7 @@ def describe_run(path: Path) -> dict[str, Any]:
     """Plain values, for JSON."""
     run, config, _ = read_run(path)
     records = read_metrics(run.metrics) if run.metrics.is_file() else []
-    validations = [record for record in records if "valid_loss" in record]
+    validations = [record for record in records if any(name.startswith(VALID) for name in record)]
     return run_facts(path) | {
         "steps": records[-1]["step"] if records else 0,
         "max_steps": config.train.max_steps,
@@ -35,42 +37,62 @@ def describe_run(path: Path) -> dict[str, Any]:
 
 def run_facts(path: Path) -> dict[str, Any]:
     """What was settled before the first step."""
-    run, config, document = read_run(path)
-    tokenizer = Tokenizer.load(run.tokenizer)
+    _, config, document = read_run(path)
+    _, _, tokenizer, shapes = open_run(path)
+    data = document["data"]
     return {
         "run": str(path),
         "regard": document["regard"],
         "platform": document["platform"],
         "languages": [config.data.source_language, config.data.target_language],
+        "task": config.task,
         "preset": config.preset,
         "seed": config.seed,
-        "parameters": parameter_count(config.model, tokenizer.source.size, tokenizer.target.size),
-        "vocabulary": {"kind": tokenizer.kind, "source": tokenizer.source.size, "target": tokenizer.target.size},
-        "pairs": document["data"]["pairs"],
+        "parameters": parameter_count(config.model, shapes),
+        "model": architecture_of(config).summary(config.model),
+        "vocabulary": {"kind": tokenizer.kind, **shapes.sizes},
+        "examples": data["examples"] if "examples" in data else data["pairs"],  # as version 0.1 called them
+        "noun": task_of(config).noun,
         "config": document["config"],
     }
 
 
 def run_summary(about: dict[str, Any]) -> str:
     """For a person."""
-    languages = " → ".join(code or "?" for code in about["languages"])
-    model, vocabulary = about["config"]["model"], about["vocabulary"]
+    task = TASKS[about["task"]]
     lines = [
-        f"{about['run']}: {languages}, preset {about['preset']}, seed {about['seed']}, regard {about['regard']}",
-        f"model       {about['parameters']:,} parameters, {model['encoder_layers']} + {model['decoder_layers']} "
-        f"layers, width {model['width']}, {model['heads']} heads",
-        f"data        {about['pairs']:,} pairs; {vocabulary['kind']} vocabulary of {vocabulary['source']:,} / "
-        f"{vocabulary['target']:,}",
+        f"{about['run']}: {subject_of(about)}, preset {about['preset']}, seed {about['seed']}, "
+        f"regard {about['regard']}",
+        f"model       {about['config']['model']['architecture']}, {about['parameters']:,} parameters, {about['model']}",
+        f"data        {about['examples']:,} {about['noun']}; {vocabulary_of(about)}",
         f"training    step {about['steps']:,} of {about['max_steps']:,} after {duration(about['seconds'])}"
         + (", ended" if about["ended"] else ", not ended (--resume goes on)")
         + (f", {about['skipped']} steps skipped" if about["skipped"] else ""),
     ]
     last = about["last_validation"]
     if last is not None:
-        bleu = "" if last["valid_bleu"] is None else f", BLEU {last['valid_bleu']:.2f} (greedy)"
-        lines.append(f"validation  loss {float(last['valid_loss']):.4f} at step {last['step']:,}{bleu}")
+        shown = ", ".join(
+            metric.shown(float(last[f"{VALID}{metric.name}"]))
+            for metric in task.metrics
+            if last.get(f"{VALID}{metric.name}") is not None
+        )
+        lines.append(f"validation  {shown} at step {last['step']:,}")
     for name in ("valid", "test"):
         scores = (about["results"] or {}).get(name)
         if scores:
-            lines.append(f"{name:<11} BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}  {scores['bleu_signature']}")
+            lines.append(f"{name:<11} {', '.join(' '.join(row) for row in task.rows(scores))}")
     return "\n".join(lines)
+
+
+def subject_of(facts: Mapping[str, Any]) -> str:
+    """`en → de`, or the task where there are no languages."""
+    if not any(facts["languages"]) and facts["task"] != "translate":
+        return facts["task"]
+    return " → ".join(code or "?" for code in facts["languages"])
+
+
+def vocabulary_of(facts: Mapping[str, Any]) -> str:
+    """`bpe vocabulary of 2,400 / 2,400`."""
+    sizes = " / ".join(f"{size:,}" for name, size in facts["vocabulary"].items() if name != "kind")
+    kind = facts["vocabulary"]["kind"]
+    return f"{kind} vocabulary of {sizes}" if kind else f"columns of {sizes}"

@@ -79,7 +79,8 @@ def train(
             raise ConfigError(f"{absent}there is nothing to train on; give a recipe, or --source and --target")
         recipe = out  # a run holds all that it takes to go on
     from regard.config import merged, parse_settings, read_recipe
-    from regard.train.session import Order, start
+    from regard.session.order import Order
+    from regard.session.session import start
 
     is_run = recipe is not None and (recipe / "config.json").is_file()
     if recipe is not None and is_run:
@@ -148,8 +149,14 @@ def recorded(run: Path, data: Path | None, start_from: Path | None) -> tuple[dic
 @with_options("beam", "length_penalty")
 def evaluate(
     run: Run,
-    source: Annotated[Path, in_group("Input and output", help="Source sentences, one per line.")],
-    reference: Annotated[list[Path], in_group("Input and output", help="Reference translations; repeatable.")],
+    source: Annotated[Path | None, in_group("Input and output", help="Source sentences, one per line.")] = None,
+    reference: Annotated[
+        list[Path] | None, in_group("Input and output", help="Reference translations; repeatable.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        in_group("Input and output", help="NAME=FILE for a column of another task than translation; repeatable."),
+    ] = None,
     output: Annotated[Path | None, in_group("Input and output", help="File to write the translations to.")] = None,
     as_json: Annotated[bool, in_group("Input and output", "--json", help="Print the scores as JSON.")] = False,
     tokenize: Annotated[
@@ -161,24 +168,42 @@ def evaluate(
     quiet: Quiet = False,
     **search: Any,
 ) -> None:
-    """BLEU and chrF, with their signatures, and the loss on the first reference."""
-    from regard.evaluate.run import evaluate_run
-    from regard.loading import load
+    """Measure a run on given files: for translation BLEU and chrF, with their signatures, and the loss."""
+    files = evaluation_files(source, reference or [], column or [])
+    from regard.measuring import measure_run
     from regard.progress import counting
+    from regard.tasks.interface import ignore
 
-    with counting(console(quiet), "translating", "sentences") as count:
-        scores = evaluate_run(
-            load(run, checkpoint=checkpoint),
-            source,
-            reference,
+    with counting(console(quiet), "evaluating", "examples") as count:
+        scores = measure_run(
+            run,
+            files,
+            references=(reference or [])[1:],
+            tag=tag,
+            checkpoint=checkpoint,
+            progress=count or ignore,
             tokenize=tokenize,
             lowercase=lowercase,
-            tag=tag,
             output=output,
-            progress=count,
             **search,
         )
-    print(json.dumps(scores.to_json()) if as_json else scores.summary())
+    print(json.dumps(scores.to_json()) if as_json else scores.summary)
+
+
+def evaluation_files(source: Path | None, references: list[Path], columns: list[str]) -> dict[str, Path]:
+    """Column → file. `--source` and `--reference` are the columns of sentence pairs."""
+    files = {"source": source} if source else {}
+    if references:
+        files["target"] = references[0]
+    for given in columns:
+        name, equals, file = given.partition("=")
+        if not (name and equals and file):
+            raise ConfigError(f"--column {given!r} is not of the form NAME=FILE, for example --column label=test.label")
+        files[name] = Path(file)
+    if not columns and len(files) < 2:
+        missing = "--reference" if source else "--source"
+        raise ConfigError(f"{missing} is missing: evaluation compares translations of --source with --reference")
+    return files
 
 
 @app.command()

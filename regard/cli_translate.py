@@ -159,8 +159,8 @@ def score(
 
 def load_all(run: Path, others: Sequence[Path], checkpoint: int | None) -> Translator:
     """The translator of a run, or of an ensemble."""
-    from regard.loading import load, load_ensemble
+    from regard.loading import load_ensemble, load_translator
 
     if others and checkpoint is not None:
         raise ConfigError("--checkpoint is a step of one run, and --with asks for several; leave one of them out")
-    return load_ensemble([run, *others]) if others else load(run, checkpoint=checkpoint)
+    return load_ensemble([run, *others]) if others else load_translator(run, checkpoint=checkpoint)

@@ -61,7 +61,8 @@ class Config:
         name, architecture = self.model.architecture, architecture_of(self)
         if self.task not in architecture.tasks:
             raise ConfigError(
-                f"model.architecture={name!r} does not serve task={self.task!r}; it serves {', '.join(architecture.tasks)}"
+                f"model.architecture={name!r} does not serve task={self.task!r}; "
+                f"it serves {', '.join(architecture.tasks)}"
             )
         metrics = [metric.name for metric in task_of(self).metrics]
         if self.train.stop_on not in metrics:
@@ -165,7 +166,7 @@ def build(cls: type[Any], table: Any, prefix: str) -> Any:
     known = {each.name: each for each in fields(cls)}
     values: Table = {}
     for given, value in table.items():
-        key = RENAMED.get(f"{prefix}{given}", given)
+        key: str = RENAMED.get(f"{prefix}{given}") or given
         if key not in known:
             raise ConfigError(unknown_key(prefix, key, list(known)))
         is_model = cls is Config and key == "model"

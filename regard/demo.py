@@ -18,12 +18,13 @@ from rich.console import Console
 
 from regard.decode.translate import Translator
 from regard.errors import RunError
-from regard.loading import load, read_run
+from regard.loading import load_translator, read_run
 from regard.progress import duration
 from regard.report import refresh_report
 from regard.run import PHRASEBOOK, RunDirectory
+from regard.session.order import Order
+from regard.session.session import start
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, Phrasebook, make_phrasebook, write_phrasebook
-from regard.train.session import Order, start
 from regard.train.signals import Interrupted
 
 SETTINGS: dict[str, Any] = {
@@ -66,7 +67,10 @@ def demo(out: Path, seed: int, console: Console) -> dict[str, Any]:
     """Trains if need be; gives both accuracies, the seed and the time, which are also in `results.json`."""
     found = read_results(RunDirectory(out))
     if found is not None and found["seed"] == seed:
-        book, translator = make_phrasebook(seed, size=1), load(out)  # what is held out depends on the seed alone
+        book, translator = (
+            make_phrasebook(seed, size=1),
+            load_translator(out),
+        )  # what is held out depends on the seed alone
     else:
         book, translator, found = train_demo(out, seed, console)
     show(translator, book, found, console, out)
@@ -93,7 +97,7 @@ def train_demo(out: Path, seed: int, console: Console) -> tuple[Phrasebook, Tran
         trained = start(order, console)
     except Interrupted as interruption:
         raise Interrupted(interruption.step, how="the same command") from None
-    translator = load(out)
+    translator = load_translator(out)
     results = trained | {
         "seed": seed,
         "exact_match": exact_match(translator, book.test),
@@ -109,7 +113,7 @@ def refuse_other_run(run: RunDirectory, seed: int) -> None:
     if not run.config.is_file():
         return
     config = read_run(run.path)[1]
-    if config.seed != seed or config.data.train[0].source != SETTINGS["data"]["train"][0]["source"]:
+    if config.seed != seed or config.data.train[0].name != SETTINGS["data"]["train"][0]["source"]:
         raise RunError(f"{run.path} holds another run than the demo with seed {seed}. Choose another --out.")
 
 

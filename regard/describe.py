@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regard.config import Config, build_config
+from regard.config import Config, build_config, task_of
 from regard.errors import ConfigError
-from regard.loading import build_model, read_run
-from regard.models.parameters import parameter_count, parameters_of
-from regard.models.presets import PRESETS
-from regard.models.transformer import TransformerConfig
-from regard.text.tokenizer import Tokenizer
-from regard.train.memory import memory_needed
+from regard.loading import open_run
+from regard.models import ARCHITECTURES
+from regard.models.costs import model_on_paper, multiplications
+from regard.models.interface import Shapes
+from regard.models.parameters import parameters_of
+from regard.session.costs import memory_needed
+from regard.tasks.trial import trial_batch
 
 PAPER_VOCABULARY = 37_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Description:
     """A model on paper. `parameters` are (name, shape, count); tied ones are named once."""
 
@@ -26,7 +28,7 @@ class Description:
     purpose: str
     published: str
     config: Config
-    sizes: tuple[int, int]
+    shapes: Shapes
     parameters: tuple[tuple[str, tuple[int, ...], int], ...]
 
     @property
@@ -34,18 +36,25 @@ class Description:
         return sum(count for _, _, count in self.parameters)
 
     def costs(self) -> dict[str, int]:
-        """Multiplications of one pass, a source token and a target token, and bytes."""
-        source, target = multiplications(self.config.model, self.sizes[1])
-        return {
-            "multiplications_per_source_token": source,
-            "multiplications_per_target_token": target,
+        """Multiplications of one pass for a token of each column, and bytes."""
+        each = {f"multiplications_per_{name}_token": count for name, count in self.per_token.items()}
+        return each | {
             "bytes_of_weights": 4 * self.total,
-            "bytes_in_training": memory_needed(self.config.model, self.config.train, *self.sizes),
+            "bytes_in_training": memory_needed(self.config, self.shapes),
         }
+
+    @cached_property
+    def per_token(self) -> dict[str, int]:
+        return multiplications_per_token(self.config, self.shapes)
 
     def to_json(self) -> dict[str, Any]:
         rows = [{"name": name, "shape": list(shape), "count": count} for name, shape, count in self.parameters]
-        head = {"name": self.name, "purpose": self.purpose, "published": self.published, "sizes": list(self.sizes)}
+        head = {
+            "name": self.name,
+            "purpose": self.purpose,
+            "published": self.published,
+            "sizes": dict(self.shapes.sizes),
+        }
         return head | {"parameters": rows, "total": self.total} | self.costs()
 
     def summary(self) -> str:
@@ -60,45 +69,45 @@ class Description:
                 *head,
                 *rows,
                 f"{'in all':<{width}}  {'':>16}  {self.total:>12,}",
-                f"vocabulary {self.sizes[0]:,} / {self.sizes[1]:,}",
-                f"multiplications a source token {costs['multiplications_per_source_token']:,}, "
-                f"a target token {costs['multiplications_per_target_token']:,} (attention's own n·d not counted)",
+                f"vocabulary {' / '.join(f'{size:,}' for size in self.shapes.sizes.values())}",
+                f"multiplications {', '.join(f'a {name} token {count:,}' for name, count in self.per_token.items())} "
+                f"(attention's own n·d not counted)",
                 f"weights {costs['bytes_of_weights'] / 2**20:,.0f} MiB; training takes about "
                 f"{costs['bytes_in_training'] / 2**30:.1f} GiB",
             ]
         )
 
 
-def multiplications(config: TransformerConfig, target_size: int) -> tuple[int, int]:
-    """Of the matrix products, for a source and for a target token; each source token is also projected to the keys and
+def multiplications_per_token(config: Config, shapes: Shapes) -> dict[str, int]:
+    """Of the matrix products, for one token more in each column; each source token is also projected to the keys and
     values of every decoder layer."""
-    width, heads = config.width, config.heads
-    keys, values = heads * (config.key_width or width // heads), heads * (config.value_width or width // heads)
-    attention = 2 * (keys + values) * width
-    feedforward = 2 * width * config.feedforward
-    source = config.encoder_layers * (attention + feedforward) + config.decoder_layers * (keys + values) * width
-    target = config.decoder_layers * (attention + (keys + values) * width + feedforward) + target_size * width
-    return source, target
+    task = task_of(config)
+    columns = task.columns(config.data)
+    model = model_on_paper(config.model, shapes)
+
+    def count(longer: str = "") -> int:
+        lengths = {column.name: 2 + (column.name == longer) for column in columns}
+        return multiplications(model, trial_batch(task, columns, shapes, lengths))
+
+    before = count()
+    return {column.name: count(column.name) - before for column in columns if column.counts}
 
 
 def describe(what: str, vocabulary: int = PAPER_VOCABULARY) -> Description:
     """A run, by its directory, or a preset, by its name."""
     if Path(what, "config.json").is_file():
-        run, config, _ = read_run(Path(what))
-        tokenizer = Tokenizer.load(run.tokenizer)
-        return described(what, "", "", config, (tokenizer.source.size, tokenizer.target.size))
-    if what not in PRESETS:
-        raise ConfigError(f"{what} is neither a run nor a preset; the presets are {', '.join(PRESETS)}")
-    preset = PRESETS[what]
-    return described(what, preset.purpose, preset.published, build_config({"preset": what}), (vocabulary, vocabulary))
+        _, config, _, shapes = open_run(Path(what))
+        return described(what, "", "", config, shapes)
+    presets = {name: (kind, preset) for kind, own in ARCHITECTURES.items() for name, preset in own.presets.items()}
+    if what not in presets:
+        raise ConfigError(f"{what} is neither a run nor a preset; the presets are {', '.join(presets)}")
+    kind, preset = presets[what]
+    config = build_config({"preset": what, "model": {"architecture": kind}})
+    shapes = Shapes({column.name: vocabulary for column in task_of(config).columns(config.data)})
+    return described(what, preset.purpose, preset.published, config, shapes)
 
 
-def described(name: str, purpose: str, published: str, config: Config, sizes: tuple[int, int]) -> Description:
-    from torch import device
-
-    with device("meta"):  # shapes without memory
-        model = build_model(config.model, *sizes)
+def described(name: str, purpose: str, published: str, config: Config, shapes: Shapes) -> Description:
+    model = model_on_paper(config.model, shapes)
     rows = tuple((key, tuple(tensor.shape), tensor.numel()) for key, tensor in parameters_of(model).items())
-    description = Description(name, purpose, published, config, sizes, rows)
-    assert description.total == parameter_count(config.model, *sizes)
-    return description
+    return Description(name, purpose, published, config, shapes, rows)

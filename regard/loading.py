@@ -61,9 +61,7 @@ def open_run(path: Path) -> tuple[RunDirectory, Config, Tokenizer, Shapes]:
         ) from None
 
 
-def load_model(
-    run: RunDirectory, config: Config, shapes: Shapes, checkpoint: int | None = None
-) -> nn.Module:
+def load_model(run: RunDirectory, config: Config, shapes: Shapes, checkpoint: int | None = None) -> nn.Module:
     """What the config claims is held against the memory before it is built, the file's shapes before they are read."""
     refuse_beyond_memory(
         8 * parameter_count(config.model, shapes),

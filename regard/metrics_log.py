@@ -12,7 +12,6 @@ from typing import Any, Self, cast
 from regard.errors import RunError
 from regard.files import sync_directory, write_all, write_atomically, writing
 
-
 VALID = "valid_"
 """In front of the name of a metric that was measured on the validation set."""
 

@@ -28,13 +28,14 @@ from regard import hardware
 from regard.data.batch import Batch
 from regard.data.batching import Position
 from regard.data.config import CorpusConfig, DataConfig
-from regard.data.prepare import Task, prepare
+from regard.data.feed import Feed
+from regard.data.prepare import Assignment, prepare
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
-from regard.models.presets import PRESETS
+from regard.models.transformer_presets import PRESETS
+from regard.tasks.translate import collate
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, START, UNKNOWN, Tokenizer, TokenizerConfig
-from regard.train.feed import Feed
 
 PEERS = Path(__file__).with_name("peers")
 CORPUS = "multi30k_bpe"
@@ -180,21 +181,21 @@ def bench_training(data: Path, seconds: float, rounds: int, console: Console) ->
 def write_batches(data: Path, folder: Path, console: Console) -> dict[str, Any]:
     """The batches of an epoch as arrays in one file that any peer can read, and what they are."""
     train = CorpusConfig(source=f"{CORPUS}/train.en.gz", target=f"{CORPUS}/train.de.gz")
-    for name in (train.source, train.target):
+    for name in train.files.values():
         if not (data / name).is_file():
             raise CorpusError(f"{data / name} is not there; give --data, the folder that holds {CORPUS}")
     console.print(f"preparing {CORPUS}")
     # Validation pairs are not needed, but where none are named, some are held out.
-    task = Task(DataConfig(train=(train,), valid=(train,)), TokenizerConfig(kind="word", joiner="@@"), data)
-    meta = prepare(task, folder / "store")
+    texts = DataConfig(train=(train,), valid=(train,))
+    meta = prepare(Assignment(texts, TokenizerConfig(kind="word", joiner="@@"), data), folder / "store")
     tokenizer = Tokenizer.load(folder / "store" / "tokenizer.json")
     store = Store.open(folder / "store")
-    feed = Feed(store, tokenizer, corpus_weights=[1.0], symbols=RESERVED, budget=BUDGET, seed=SEED)
+    feed = Feed(store, tokenizer, lambda rows: collate(rows, RESERVED), corpus_weights=[1.0], budget=BUDGET, seed=SEED)
     batches, _ = feed.take(Position(), feed.batches_in(0))
     path = folder / "batches.npz"
     save_batches(path, batches)
     ids = {"pad": PAD, "start": START, "end": END, "unknown": UNKNOWN}
-    return ids | {"vocabulary": meta["sizes"][1], "batches": str(path), "num_batches": len(batches)}
+    return ids | {"vocabulary": meta["sizes"]["target"], "batches": str(path), "num_batches": len(batches)}
 
 
 def save_batches(path: Path, batches: Sequence[Batch]) -> None:

@@ -39,7 +39,9 @@ def gather_rows(table: Ragged, rows: NDArray[np.int64]) -> tuple[NDArray[np.int3
     return table.values[np.repeat(starts, lengths) + within], lengths
 
 
-def resample_shard(words: Ragged, table: Ragged, first_type: int, ends_with: int | None, rng: np.random.Generator) -> Ragged:
+def resample_shard(
+    words: Ragged, table: Ragged, first_type: int, ends_with: int | None, rng: np.random.Generator
+) -> Ragged:
     """New ids for each sentence, with the end symbol if it has one. Word numbers below `first_type` are tags' ids."""
     numbers = np.asarray(words.values, dtype=np.int64)
     variants = rng.integers(0, VARIANTS, size=len(numbers))

@@ -80,5 +80,7 @@ class DataConfig:
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> "DataConfig":
         """The inverse."""
-        corpora = {part: tuple(CorpusConfig(**each) for each in table[part]) for part in ("train", "valid", "test")}
-        return cls(**{**table, **corpora, "filters": FilterConfig(**table["filters"])})
+        values: dict[str, Any] = {**table, "filters": FilterConfig(**table["filters"])}
+        for part in ("train", "valid", "test"):
+            values[part] = tuple(CorpusConfig(**each) for each in table[part])
+        return cls(**values)

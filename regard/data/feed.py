@@ -42,7 +42,7 @@ class Feed:
         self._plain = {column.name: store.column(column.name) for column in store.columns}
         self._counted = [column.name for column in store.columns if column.counts]
         if not packed:
-            # Under dropout the first epochs may happen to fit: what cannot fit is said now, not in the middle of a night.
+            # Under dropout the first epochs may happen to fit: what cannot is said now, not in the middle of a night.
             check_budget(max(int(self._plain[name].lengths.max(initial=0)) for name in self._counted), budget)
         self._epoch = -1
         self._batches: list[Indices] = []

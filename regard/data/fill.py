@@ -190,9 +190,7 @@ class Preparation:
             return None
         base = self.assignment.base
         rows = [
-            (row, corpus.tag)
-            for corpus in self.data.valid
-            for row in read_rows(self.columns, corpus, self.data, base)
+            (row, corpus.tag) for corpus in self.data.valid for row in read_rows(self.columns, corpus, self.data, base)
         ]
         kept = [tagged for tagged in rows if not is_empty(tagged[0])]
         if not kept:
@@ -212,7 +210,9 @@ class Preparation:
 
     def write_valid(self, tokenizer: Tokenizer, layouts: Mapping[str, Layout], rows: list[Tagged]) -> dict[str, Any]:
         """The rows to validate on, encoded once, and as text; those held out only where training would keep them."""
-        ids = {column.name: plain(column, [row[n] for row, _ in rows], tokenizer) for n, column in self.columns_by_place}
+        ids = {
+            column.name: plain(column, [row[n] for row, _ in rows], tokenizer) for n, column in self.columns_by_place
+        }
         keep = [bool(self.data.valid) or self.reason(ids, place, row) is None for place, (row, _) in enumerate(rows)]
         self.report.in_validation += keep.count(False)
         writer, longest = StoreWriter(self.folder, layouts, VALID), 0
@@ -235,6 +235,10 @@ class Preparation:
     @property
     def columns_by_place(self) -> list[tuple[int, Column]]:
         return list(enumerate(self.columns))
+
+    def plain_ids(self, tokenizer: Tokenizer, rows: Sequence[Row]) -> dict[str, list[Encoded]]:
+        """The columns of some rows, encoded, without symbols around them."""
+        return {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in self.columns_by_place}
 
     def reason(self, ids: Mapping[str, Sequence[Encoded]], place: int, row: Row) -> Any:
         """Why an example is dropped; its ids are plain, without the symbols around them."""
@@ -350,7 +354,7 @@ class Preparation:
     ) -> dict[str, list[Encoded]]:
         """The columns of the rows that pass the filters."""
         tag = self.data.train[number].tag
-        ids = {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in self.columns_by_place}
+        ids = self.plain_ids(tokenizer, rows)
         keep: list[bool] = []
         for place, row in enumerate(rows):
             reason = self.reason(ids, place, row)

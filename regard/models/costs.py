@@ -3,7 +3,7 @@ has shapes and no memory, so that every architecture is counted in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from regard.models import ARCHITECTURES
 from regard.models.interface import LinearOutput, Shapes
 
 MATRIX_PRODUCTS = ("mm", "addmm")
-"""The operators of projections; what attention multiplies itself, n·d a position, is `bmm` or fused, and not counted."""
+"""The operators of projections. What attention itself multiplies, n·d a position, is `bmm` or fused: not counted."""
 
 
 def build_model(config: Any, shapes: Shapes) -> nn.Module:
@@ -63,7 +63,7 @@ def outputs_of(model: nn.Module, batch: Any) -> Tensor:
 
 
 @contextmanager
-def counted_saves(model: nn.Module) -> Iterator[dict[int, int]]:
+def counted_saves(model: nn.Module) -> Generator[dict[int, int]]:
     """Storage → numbers in it, for everything that autograd saves inside the block."""
     own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}  # pyright: ignore[reportPrivateUsage]
     kept: dict[int, int] = {}

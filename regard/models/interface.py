@@ -78,7 +78,7 @@ class LinearOutput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """What a model has to fit: for each column of its task how many ids, classes or features, and the text's symbols."""
+    """What a model has to fit: for each column of its task how many ids, classes or features; and the symbols."""
 
     sizes: Mapping[str, int]
     symbols: Symbols = RESERVED

@@ -6,7 +6,6 @@ from typing import Any
 
 from regard.models.interface import Corpus, Preset
 
-
 PAPER = {"schedule": "paper", "warmup": 4000, "label_smoothing": 0.1}
 
 PRESETS: dict[str, Preset] = {

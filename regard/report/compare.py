@@ -11,11 +11,11 @@ from regard.about import run_facts
 from regard.changes import changed_keys
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.metrics import Scores
-from regard.evaluate.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
-from regard.loading import load, read_run
+from regard.loading import load_translator, read_run
 from regard.report.history import History
 from regard.report.sentences import Bucket, Sentences, choose_sentences, length_buckets
 from regard.report.significance import Verdict, paired_bootstrap
+from regard.tasks.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
 from regard.text.tokenizer import Tokenizer, join_pieces
 
 Say = Callable[[str], None]
@@ -175,8 +175,7 @@ def translated(runner: Runner, pairs: Pairs, say: Say | None) -> list[str]:
     if say is not None:
         say(f"translating {len(pairs.sources):,} sentences with {runner.name}")
     try:
-        translator = load(runner.path)
-        return translate_pairs(translator, pairs, beam=translator.config.beam)
+        return translate_pairs(load_translator(runner.path), pairs)
     except RegardError as error:
         raise type(error)(f"{runner.name}: {error}") from None
 

@@ -22,6 +22,7 @@ from regard.report.compare_text import (
 )
 from regard.report.html import page, plots_html, section, table_html
 from regard.report.plots import BarPlot, Plot, compare_plots
+from regard.tasks.translate import TASK
 
 
 def write_comparison(path: Path, comparison: Comparison) -> None:
@@ -47,7 +48,10 @@ def comparison_plots(comparison: Comparison) -> list[Plot]:
         )
         for title in METRICS
     ]
-    return [*by_length, *compare_plots(names, [outcome.runner.history for outcome in comparison.outcomes])]
+    return [
+        *by_length,
+        *compare_plots(names, [outcome.runner.history for outcome in comparison.outcomes], TASK.metrics),
+    ]
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:

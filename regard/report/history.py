@@ -11,9 +11,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.metrics_log import read_metrics
+from regard.metrics_log import VALID, read_metrics
 
-MEASURES = ("loss", "truth_loss", "rate", "norm", "valid_loss", "valid_perplexity", "valid_bleu")
+MEASURES = ("loss", "truth_loss", "rate", "norm")
+"""Of every step; whatever a validation measured has its own name behind `valid_`."""
 POINTS = 300
 """More would not be seen in a plot, and would be felt in its size."""
 
@@ -44,10 +45,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What the model made of a sentence at one validation."""
+    """What the model made of an example at one validation."""
 
     step: int
-    translation: str
+    output: str
 
 
 class History:
@@ -57,8 +58,8 @@ class History:
         self.step, self.tokens, self.skipped = 0, 0, 0
         self.seconds = 0.0
         self.samples: dict[tuple[str, str], list[Attempt]] = {}
-        """(source, reference) → the attempts, in order."""
-        self._columns: dict[str, tuple[list[int], list[float]]] = {name: ([], []) for name in (*MEASURES, "speed")}
+        """(input, reference) → the attempts, in order."""
+        self._columns: dict[str, tuple[list[int], list[float]]] = {}
 
     @classmethod
     def read(cls, path: Path) -> History:
@@ -71,20 +72,24 @@ class History:
     def add(self, record: Mapping[str, Any]) -> None:
         """What is missing in it, as in the log of an older version, is passed over."""
         step = int(record["step"])
-        for name in MEASURES:
+        measured = [name for name in record if name.startswith(VALID)]
+        for name in (*MEASURES, *measured):
             self._note(name, step, number(record.get(name)))
-        if "valid_loss" not in record:  # a validation counts as time of its step, and says nothing about speed
+        if not measured:  # a validation counts as time of its step, and says nothing about speed
             self._note("speed", step, self._speed(record))
         for sample in cast(list[Mapping[str, str]], record.get("samples", [])):
-            attempts = self.samples.setdefault((sample["source"], sample["reference"]), [])
-            attempts.append(Attempt(step, sample["translation"]))
+            given, output = (
+                sample.get("input", sample.get("source", "")),
+                sample.get("output", sample.get("translation", "")),
+            )
+            self.samples.setdefault((given, sample["reference"]), []).append(Attempt(step, output))
         self.step, self.seconds = step, number(record.get("seconds"), self.seconds)
         self.tokens += int(record.get("tokens", 0))
         self.skipped = int(record.get("skipped", 0))
 
     def series(self, name: str) -> Series:
-        """One of MEASURES, or "speed": target tokens a second."""
-        steps, values = self._columns[name]
+        """One of MEASURES, `valid_…`, or "speed": target tokens a second. What was never measured has no points."""
+        steps, values = self._columns.get(name, ([], []))
         return Series(np.array(steps, np.float64), np.array(values, np.float64))
 
     def speed(self) -> float:
@@ -93,7 +98,7 @@ class History:
 
     def _note(self, name: str, step: int, value: float) -> None:
         if math.isfinite(value):
-            steps, values = self._columns[name]
+            steps, values = self._columns.setdefault(name, ([], []))
             steps.append(step)
             values.append(value)
 

@@ -1,4 +1,4 @@
-"""How long the sentences of the training corpus are, in tokens."""
+"""How long the training examples are, in tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.store import SIDES, Store
+from regard.data.store import Store
 
 BINS = 24
 SHARE_SHOWN = 0.99
@@ -17,15 +17,19 @@ SHARE_SHOWN = 0.99
 
 @dataclass(frozen=True, slots=True)
 class LengthHistogram:
-    """Sentences a bin, side by side. Bin n holds the lengths from n·width + 1 to (n + 1)·width, the last one all
+    """Examples a bin, column by column. Bin n holds the lengths from n·width + 1 to (n + 1)·width, the last one all
     beyond."""
 
     width: int
     counts: dict[str, list[int]]
 
+    @property
+    def bins(self) -> int:
+        return max(map(len, self.counts.values()))
+
     def label(self, place: int) -> str:
         first = place * self.width + 1
-        if place == len(self.counts[SIDES[0]]) - 1:
+        if place == self.bins - 1:
             return f"{first}+"
         return str(first) if self.width == 1 else f"{first}–{first + self.width - 1}"
 
@@ -34,15 +38,15 @@ def corpus_lengths(folder: Path) -> LengthHistogram | None:
     """Of the store in `folder`; None where there is none, as in a run that was copied without it."""
     try:
         store = Store.open(folder)
-        # Sources end with the end symbol, which is no word of the sentence.
-        lengths = {side: store.column(side).lengths - (side == "source") for side in SIDES}
+        # The end symbol is no word of the sentence.
+        lengths = {one.name: store.column(one.name).lengths - one.symbols() for one in store.columns if one.counts}
     except Exception:  # whatever is wrong with it, training tells; here a picture is missing
         return None
-    return histogram(lengths) if all(len(side) for side in lengths.values()) else None
+    return histogram(lengths) if lengths and all(map(len, lengths.values())) else None
 
 
 def histogram(lengths: dict[str, NDArray[np.int64]]) -> LengthHistogram:
-    """Bins of equal width that hold nearly all of both sides."""
+    """Bins of equal width that hold nearly all of every column."""
     longest = max(float(np.quantile(side, SHARE_SHOWN)) for side in lengths.values())
     width = max(1, int(np.ceil(longest / BINS)))
     bins = int(np.ceil(longest / width)) + 1

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from regard.metrics_log import VALID
 from regard.report.history import History
 from regard.report.lengths import LengthHistogram, corpus_lengths
 from regard.report.write import write_pages, write_report
@@ -57,7 +58,7 @@ class LiveReport:
 
     def _is_due(self, record: dict[str, Any]) -> bool:
         waited = time.monotonic() - self.last
-        if "valid_loss" in record:
+        if any(name.startswith(VALID) for name in record):
             return waited >= PATIENCE * self.took
         return waited >= EVERY_SECONDS and record["step"] % self.checkpoint_every == 0
 

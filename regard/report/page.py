@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from regard.about import subject_of, vocabulary_of
 from regard.changes import flattened
 from regard.progress import duration
 from regard.report.history import Attempt, History
 from regard.report.html import folded, page, plots_html, section, table_html
+from regard.tasks import TASKS, Task
 
 ATTEMPTS_SHOWN = 6
 
@@ -33,9 +35,9 @@ def report_page(story: Story, pictures: Sequence[str]) -> str:
     body = (
         f"<h1>{escape(story.name)}</h1>\n<p>{escape(subject(story.facts))}</p>\n"
         + progress_html(story)
-        + section("Scores at the end", scores_html(story.results))
+        + section("Scores at the end", scores_html(story.results, TASKS[story.facts["task"]]))
         + section("Training", plots_html(pictures))
-        + section("Translations of validation sentences", samples_html(story.history))
+        + section("Samples of the validation set", samples_html(story.history))
         + section("Recipe", folded("Every setting", settings_html(story.facts["config"])))
         + section("Machine", table_html([(key, str(value)) for key, value in story.facts["platform"].items()]))
     )
@@ -43,12 +45,10 @@ def report_page(story: Story, pictures: Sequence[str]) -> str:
 
 
 def subject(facts: Mapping[str, Any]) -> str:
-    languages = " → ".join(code or "?" for code in facts["languages"])
-    model, vocabulary = facts["config"]["model"], facts["vocabulary"]
     return (
-        f"{languages}. {model['architecture']}, {facts['parameters']:,} parameters, preset {facts['preset']}, "
-        f"{vocabulary['kind']} vocabulary of {vocabulary['source']:,} / {vocabulary['target']:,}; "
-        f"{facts['pairs']:,} training pairs; seed {facts['seed']}; regard {facts['regard']}."
+        f"{subject_of(facts)}. {facts['config']['model']['architecture']}, {facts['parameters']:,} parameters, "
+        f"preset {facts['preset']}, {vocabulary_of(facts)}; {facts['examples']:,} training {facts['noun']}; "
+        f"seed {facts['seed']}; regard {facts['regard']}."
     )
 
 
@@ -79,15 +79,14 @@ def seconds_left(history: History, train: Mapping[str, Any]) -> float:
     return max(0.0, min(left, limit))
 
 
-def scores_html(results: Mapping[str, Any] | None) -> str:
-    """BLEU and chrF with their signatures, and whatever single numbers a run adds to them."""
+def scores_html(results: Mapping[str, Any] | None, task: Task) -> str:
+    """The task's metrics with their signatures, and whatever single numbers a run adds to them."""
     if results is None:
         return ""
     rows: list[tuple[str, ...]] = []
     for name, scores in results.items():
-        if isinstance(scores, Mapping) and "bleu" in scores:
-            rows.append((name, f"BLEU {scores['bleu']:.2f}", scores["bleu_signature"]))
-            rows.append((name, f"chrF {scores['chrf']:.2f}", scores["chrf_signature"]))
+        if isinstance(scores, Mapping):
+            rows += [(name, *row) for row in task.rows(scores)]
         elif name.endswith("match"):
             rows.append((name.replace("_", " "), f"{scores:.1f} %", ""))
     return table_html(rows)
@@ -97,13 +96,13 @@ def samples_html(history: History) -> str:
     return "".join(sample_html(*texts, attempts) for texts, attempts in history.samples.items())
 
 
-def sample_html(source: str, reference: str, attempts: Sequence[Attempt]) -> str:
+def sample_html(given: str, reference: str, attempts: Sequence[Attempt]) -> str:
     """The latest attempts; earlier ones are folded away. The same text twice is one attempt."""
     lines = [(steps, escape(text)) for steps, text in grouped(attempts)]
     earlier, latest = lines[:-ATTEMPTS_SHOWN], lines[-ATTEMPTS_SHOWN:]
     rest = folded(f"{len(earlier)} earlier", attempts_table(earlier)) if earlier else ""
-    given = [("source", escape(source)), ("reference", f"<strong>{escape(reference)}</strong>")]
-    return f'<div class="sample">{attempts_table(given)}{rest}{attempts_table(latest)}</div><hr>\n'
+    asked = [("input", escape(given)), ("reference", f"<strong>{escape(reference)}</strong>")]
+    return f'<div class="sample">{attempts_table(asked)}{rest}{attempts_table(latest)}</div><hr>\n'
 
 
 def attempts_table(lines: Sequence[tuple[str, str]]) -> str:
@@ -112,14 +111,14 @@ def attempts_table(lines: Sequence[tuple[str, str]]) -> str:
 
 
 def grouped(attempts: Sequence[Attempt]) -> list[tuple[str, str]]:
-    """(steps, translation): neighbours that are equal share a line."""
+    """(steps, output): neighbours that are equal share a line."""
     groups: list[list[Attempt]] = []
     for attempt in attempts:
-        if groups and groups[-1][-1].translation == attempt.translation:
+        if groups and groups[-1][-1].output == attempt.output:
             groups[-1].append(attempt)
         else:
             groups.append([attempt])
-    return [(steps_of(group), group[0].translation) for group in groups]
+    return [(steps_of(group), group[0].output) for group in groups]
 
 
 def steps_of(group: Sequence[Attempt]) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.metrics_log import VALID
 from regard.report.history import History, Series
 from regard.report.lengths import LengthHistogram
+from regard.tasks.interface import Metric
 
 PERPLEXITY_SHOWN = 1e6
 
@@ -46,7 +48,7 @@ class BarPlot:
 Plot = LinePlot | BarPlot
 
 
-def report_plots(history: History, lengths: LengthHistogram | None) -> list[Plot]:
+def report_plots(history: History, lengths: LengthHistogram | None, metrics: Sequence[Metric] = ()) -> list[Plot]:
     """Those that have something to show."""
     plots: list[Plot] = [
         LinePlot(
@@ -59,7 +61,7 @@ def report_plots(history: History, lengths: LengthHistogram | None) -> list[Plot
             ),
         ),
         perplexity_plot(history),
-        LinePlot("bleu", "BLEU on validation, greedy", (Line("BLEU", history.series("valid_bleu"), marked=True),)),
+        *(metric_plot(metric, [(metric.label, history)]) for metric in metrics if metric.name not in OWN_PLOTS),
         LinePlot("rate", "Learning rate", (Line("rate", history.series("rate")),)),
         LinePlot("norm", "Gradient norm", (Line("norm", history.series("norm")),), logarithmic=True),
         LinePlot("speed", "Target tokens a second", (Line("tokens/s", history.series("speed")),)),
@@ -67,6 +69,17 @@ def report_plots(history: History, lengths: LengthHistogram | None) -> list[Plot
     if lengths is not None:
         plots.append(length_plot(lengths))
     return [plot for plot in plots if not is_empty(plot)]
+
+
+OWN_PLOTS = ("loss", "perplexity")
+"""Metrics that are drawn beside those of training."""
+
+
+def metric_plot(metric: Metric, histories: Sequence[tuple[str, History]]) -> LinePlot:
+    """What validation measured, by step."""
+    note = f", {metric.note}" if metric.note else ""
+    lines = tuple(Line(label, history.series(f"{VALID}{metric.name}"), marked=True) for label, history in histories)
+    return LinePlot(metric.name, f"{metric.label} on validation{note}", lines)
 
 
 def perplexity_plot(history: History) -> LinePlot:
@@ -80,17 +93,16 @@ def perplexity_plot(history: History) -> LinePlot:
 
 
 def length_plot(lengths: LengthHistogram) -> BarPlot:
-    labels = tuple(lengths.label(place) for place in range(len(lengths.counts["source"])))
+    labels = tuple(lengths.label(place) for place in range(lengths.bins))
     groups = tuple((side, tuple(float(count) for count in counts)) for side, counts in lengths.counts.items())
-    return BarPlot("lengths", "Length of the training sentences", labels, groups, "tokens")
+    return BarPlot("lengths", "Length of the training examples", labels, groups, "tokens")
 
 
-def compare_plots(names: Sequence[str], histories: Sequence[History]) -> list[Plot]:
+def compare_plots(names: Sequence[str], histories: Sequence[History], metrics: Sequence[Metric] = ()) -> list[Plot]:
     """The same measure of each run, in one plot."""
     kinds = [
         ("loss", "Training loss a token", "truth_loss", False),
         ("valid_loss", "Validation loss a token", "valid_loss", True),
-        ("bleu", "BLEU on validation, greedy", "valid_bleu", True),
         ("rate", "Learning rate", "rate", False),
         ("speed", "Target tokens a second", "speed", False),
     ]
@@ -102,6 +114,8 @@ def compare_plots(names: Sequence[str], histories: Sequence[History]) -> list[Pl
         )
         for name, title, measure, marked in kinds
     ]
+    runs = list(zip(names, histories, strict=True))
+    plots[2:2] = [metric_plot(metric, runs) for metric in metrics if metric.name not in OWN_PLOTS]
     return [plot for plot in plots if not is_empty(plot)]
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from regard.data.columns import SOURCE, TARGET
+from regard.data.rows import read_rows
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
-from regard.evaluate.pairs import Pairs
 from regard.loading import read_run
+from regard.tasks.pairs import Pairs
 from regard.text.corpus import CorpusFiles, read_pairs
 from regard.text.tokenizer import Tokenizer
 
@@ -66,15 +68,14 @@ def test_set(run: Path) -> Sentences | None:
     base = Path(document["data"]["base"])
     pairs: list[tuple[str, str, str]] = []
     for corpus in config.data.test:
-        files = config.data.files_of(corpus, base)
-        for file in filter(None, (files.source, files.target)):
+        for file in corpus.paths(base).values():
             if not file.is_file():
                 raise CorpusError(
                     f"{file} is not there, where {run} found its test set. "
                     "Put it back, or give --source and --reference."
                 )
-        pairs += [(*pair, corpus.tag) for pair in read_pairs(files)]
-    names = ", ".join(corpus.source for corpus in config.data.test)
+        pairs += [(*pair, corpus.tag) for pair in read_rows((SOURCE, TARGET), corpus, config.data, base)]
+    names = ", ".join(corpus.name for corpus in config.data.test)
     return Sentences(f"the test set of {run} ({names})", tagged(pairs)) if config.data.test else None
 
 
@@ -82,7 +83,8 @@ def validation_set(run: Path) -> Sentences:
     """As it lies in the run's store."""
     store = read_run(run)[0].store
     try:
-        return Sentences(f"the validation set of {run}", Pairs(*Store.open(store).valid_texts()))
+        texts = Store.open(store).valid_texts()
+        return Sentences(f"the validation set of {run}", Pairs(texts["source"], texts["target"], texts["tag"]))
     except OSError as error:
         raise RunError(f"{error.filename} cannot be read ({error.strerror}). Give --source and --reference.") from None
 

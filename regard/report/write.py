@@ -12,6 +12,7 @@ from regard.report.lengths import LengthHistogram, corpus_lengths
 from regard.report.page import Story, report_page
 from regard.report.plots import report_plots
 from regard.run import RunDirectory
+from regard.tasks import TASKS
 
 
 def write_report(path: str | Path) -> Path:
@@ -27,7 +28,7 @@ def write_pages(run: RunDirectory, facts: Mapping[str, Any], history: History, l
     """Each file is whole, or the one before."""
     from regard.report.drawing import draw
 
-    drawings = draw(report_plots(history, lengths))
+    drawings = draw(report_plots(history, lengths, TASKS[facts["task"]].metrics))
     story = Story(run.path.resolve().name, facts, history, read_results(run))
     write_atomically(run.report, report_page(story, [drawing.svg for drawing in drawings]).encode())
     make_directory(run.plots)

@@ -57,7 +57,7 @@ def operations_per_token(config: Config, shapes: Shapes) -> int:
     return PER_WEIGHT * multiplications(model, batch_of(config, shapes)) // (TRIAL_LENGTH * TRIAL_ROWS)
 
 
-def batch_of(config: Config, shapes: Shapes):  # noqa: ANN201 (each task has its own)
+def batch_of(config: Config, shapes: Shapes):
     task = task_of(config)
     columns = task.columns(config.data)
     lengths = {column.name: TRIAL_LENGTH for column in columns}

@@ -154,12 +154,20 @@ class Task:
     open: Callable[[Trained], Any]
     """What `regard.load` gives."""
     packed: Callable[[Limits], int] | None = None
-    """How long the rows are into which the first column is packed, for the model's limits; None: an example is a row."""
+    """For the model's limits, the length of the rows that the first column is packed into; None: no packing."""
     noun: str = "examples"
     """What people call its examples."""
 
     def metric(self, name: str) -> Metric | None:
         return next((metric for metric in self.metrics if metric.name == name), None)
+
+    def rows(self, scores: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What was measured at the end, for people: each metric, and the signature that makes it comparable."""
+        return [
+            (f"{metric.label} {scores[metric.name]:.{metric.digits}f}", str(scores.get(f"{metric.name}_signature", "")))
+            for metric in sorted(self.metrics, key=lambda metric: not metric.higher)
+            if isinstance(scores.get(metric.name), int | float)
+        ]
 
 
 def example_batches(task: Task, trained: Trained, examples: Sequence[Example]) -> list[Any]:

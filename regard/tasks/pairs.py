@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
-from regard.decode.options import Options, ignore
+from regard.decode.options import Options, SearchOptions, ignore
 from regard.decode.translate import Translator
 from regard.evaluate.metrics import Scores, evaluate_texts
 from regard.text.tokenizer import join_pieces
@@ -37,13 +37,14 @@ class Pairs:
 
 
 def translate_pairs(
-    translator: Translator, pairs: Pairs, *, progress: Callable[[int], None] = ignore, **options: Unpack[Options]
+    translator: Translator, pairs: Pairs, progress: Callable[[int], None] = ignore, **options: Unpack[SearchOptions]
 ) -> list[str]:
     """The sources' translations, in order, each with its corpus' tag."""
     hypotheses = [""] * len(pairs.sources)
     for tag, places in pairs.by_tag().items():
         sources = [pairs.sources[place] for place in places]
-        translations = translator.translate(sources, **options | {"tag": tag, "progress": progress})
+        asked: Options = {**options, "tag": tag, "progress": progress}
+        translations = translator.translate(sources, **asked)
         for place, translation in zip(places, translations, strict=True):
             hypotheses[place] = translation.text
     return hypotheses

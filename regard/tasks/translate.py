@@ -93,8 +93,8 @@ def validator(trained: Trained, examples: Examples) -> Validator:
         if not math.isfinite(loss):  # there is no search without probabilities
             return Validation(metrics)
         if not trained.generates:
-            return Validation(metrics, samples(translate_pairs(translator, pairs.at(places), progress=progress)))
-        texts = translate_pairs(translator, pairs, progress=progress)
+            return Validation(metrics, samples(translate_pairs(translator, pairs.at(places), progress)))
+        texts = translate_pairs(translator, pairs, progress)
         scores = score_texts(texts, pairs, joiner)
         found = metrics | {"bleu": scores.bleu, "chrf": scores.chrf}
         return Validation(found, samples([texts[place] for place in places]))
@@ -125,7 +125,7 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     output: Path | None = options.get("output")
     with writing_files((output,) if output else ()) as files:
         decoding = {name: options[name] for name in ("beam", "length_penalty") if name in options}
-        texts = translate_pairs(translator, pairs, progress=progress, **cast(Any, decoding))
+        texts = translate_pairs(translator, pairs, progress, **cast(Any, decoding))
         for file in files:
             file.write("".join(f"{text}\n" for text in texts).encode())
     references = [pairs.targets, *options.get("references", ())]

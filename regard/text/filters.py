@@ -108,7 +108,9 @@ def row_hash(row: Sequence[Any]) -> int:
     """64 bits that two different rows share by a chance of 2⁻⁶⁴: eight bytes a row instead of a set of strings."""
     digest = hashlib.blake2b(digest_size=8)
     for number, value in enumerate(row, start=1):
-        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else np.ascontiguousarray(value).tobytes()
+        data = (
+            value.encode("utf-8", "surrogatepass") if isinstance(value, str) else np.ascontiguousarray(value).tobytes()
+        )
         if number < len(row):  # so ("ab", "c") ≠ ("a", "bc")
             digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)

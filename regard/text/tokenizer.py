@@ -5,7 +5,7 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -273,7 +273,7 @@ def _from_data(data: Any) -> Tokenizer:
     written = names[:1] if joint else names
     codecs = {name: _codec(kind, joiner, tags, _value(held, name, dict)) for name in written}
     if joint:
-        codecs = {name: codecs[names[0]] for name in names}
+        codecs = dict.fromkeys(names, codecs[names[0]])
     labels: dict[str, Any] = {} if number == PAIR_FORMAT else _value(data, "labels", dict)
     return Tokenizer(codecs, joiner, {name: tuple(_strings(labels, name)) for name in labels})
 

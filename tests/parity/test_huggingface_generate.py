@@ -32,6 +32,7 @@ from typing import Any
 
 import pytest
 import torch
+from regard.train.session import Order, start
 from rich.console import Console
 from torch import Tensor
 
@@ -48,7 +49,6 @@ from regard.models import Transformer, TransformerConfig
 from regard.nn import sinusoids
 from regard.text.phrasebook import make_phrasebook, write_phrasebook
 from regard.text.tokenizer import END, PAD, START
-from regard.train.session import Order, start
 from tests.decodables import collated
 
 SENTENCES, BEAM, LIMIT = 200, 4, 16

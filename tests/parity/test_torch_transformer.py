@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+from regard.train.loss import ROWS, Loss, Smoothing, cross_entropy, linear_cross_entropy
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.models import Transformer, TransformerConfig
 from regard.nn import MultiHeadAttention, sinusoids
 from regard.text.tokenizer import END, PAD
-from regard.train.loss import ROWS, Loss, Smoothing, cross_entropy, linear_cross_entropy
 from tests.decodables import collated
 
 WIDTH, HEADS, HIDDEN, WORDS = 34, 2, 53, 41

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from regard.train.feed import Feed
 
 import regard.data.store
 from regard.data.batch import Batch
@@ -25,7 +26,6 @@ from regard.text.codecs import ByteCodec
 from regard.text.corpus import CorpusFiles, read_pairs
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, Tokenizer
-from regard.train.feed import Feed
 
 LONGEST = 23
 pairs_of_lengths = st.lists(st.tuples(st.integers(1, LONGEST), st.integers(1, LONGEST)), min_size=1, max_size=150)

@@ -59,7 +59,9 @@ def given(**strategies):  # 60 examples a kind: the awkward texts are also teste
 
 def train(kind: str, *, joint: bool = True, size: int | None = None, tags=TAGS, **settings) -> Tokenizer:
     config = TokenizerConfig(kind=kind, size=SIZES.get(kind, 0) if size is None else size, joint=joint, **settings)
-    return train_tokenizer(config, {"source": lambda: SOURCES, "target": lambda: TARGETS}, tags, num_examples=len(SOURCES))
+    return train_tokenizer(
+        config, {"source": lambda: SOURCES, "target": lambda: TARGETS}, tags, num_examples=len(SOURCES)
+    )
 
 
 @cache

@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from regard.evaluate.pairs import Pairs
 from sacrebleu.metrics.bleu import BLEU
 
 from regard.evaluate.metrics import evaluate_texts
-from regard.evaluate.pairs import Pairs
 from regard.report.compare_text import aligned
 from regard.report.history import History
 from regard.report.plots import LinePlot, compare_plots
@@ -80,7 +80,9 @@ def test_the_same_texts_give_the_same_numbers() -> None:
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     lines = sentences(1)
-    return train_tokenizer(TokenizerConfig(kind="word"), {"source": lambda: lines, "target": lambda: lines}, num_examples=len(lines))
+    return train_tokenizer(
+        TokenizerConfig(kind="word"), {"source": lambda: lines, "target": lambda: lines}, num_examples=len(lines)
+    )
 
 
 @given(lengths=st.lists(st.integers(0, 40), min_size=1, max_size=67))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from regard.models.presets import PRESETS, TABLE3
 
 from regard.config import build_config, merged, parse_settings, read_recipe
 from regard.errors import ConfigError
-from regard.models.presets import PRESETS, TABLE3
 
 
 def test_settings_are_read_as_toml_and_else_as_text():

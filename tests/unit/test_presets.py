@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 import torch
+from regard.models.presets import PRESETS, TABLE3, fitted_preset
+from regard.train.memory import memory_needed
 
 from regard import hardware
 from regard.config import build_config
 from regard.errors import RunError
 from regard.models import Transformer, TransformerConfig
 from regard.models.parameters import parameter_count
-from regard.models.presets import PRESETS, TABLE3, fitted_preset
 from regard.train.config import TrainConfig
-from regard.train.memory import memory_needed
 
 GIB = 1 << 30
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from regard.evaluate.pairs import Pairs
+from regard.train.validate import LONGEST_SAMPLE, sample_places
 from rich.console import Console
 
-from regard.evaluate.pairs import Pairs
 from regard.report import live
 from regard.report.drawing import INK, Drawing, draw
 from regard.report.history import Attempt, History, Series
@@ -25,7 +26,6 @@ from regard.report.live import LiveReport
 from regard.report.page import Story, grouped, progress_text, report_page, seconds_left
 from regard.report.plots import BarPlot, Line, LinePlot, Plot, report_plots
 from regard.run import RunDirectory
-from regard.train.validate import LONGEST_SAMPLE, sample_places
 
 SAMPLE = {"source": "a <b> & c", "reference": "x", "translation": "<script>alert(1)</script>"}
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from regard.data.sampling import resample
+from regard.train.feed import Feed
 
 import regard.data.fill
 import regard.data.store
@@ -22,13 +24,11 @@ from regard.data.batching import Position
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.fill import fill
 from regard.data.prepare import Task, prepare, task_from_json, task_to_json
-from regard.data.sampling import resample
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
 from regard.text.filters import FilterConfig
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, SPECIALS, Tokenizer, TokenizerConfig
-from regard.train.feed import Feed
 
 ROOT = Path(regard.data.fill.__file__).parents[2]
 WORDS = ["der", "Hund", "läuft", "über", "die", "Straße", "weil", "müde", "und", "bellt", "東京", "we’re", "tired"]

@@ -13,6 +13,11 @@ from typing import Any
 
 import pytest
 import torch
+from regard.evaluate.pairs import Pairs
+from regard.train.feed import Feed
+from regard.train.loss import Smoothing, batch_loss
+from regard.train.report import Reporter
+from regard.train.validate import Validator
 from rich.console import Console
 from torch import Tensor
 
@@ -21,7 +26,6 @@ from regard.data.batch import Batch
 from regard.data.store import META, Store, StoreWriter
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, RunError
-from regard.evaluate.pairs import Pairs
 from regard.metrics_log import MetricsLog, read_metrics
 from regard.models import Transformer, TransformerConfig
 from regard.nn.dropout import dropout, keep_mask
@@ -31,9 +35,7 @@ from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, Tokenizer
 from regard.train import validate
 from regard.train.config import TrainConfig
-from regard.train.feed import Feed
 from regard.train.loop import Loop
-from regard.train.loss import Smoothing, batch_loss
 from regard.train.optimizer import (
     MovingAverage,
     build_optimizer,
@@ -42,11 +44,9 @@ from regard.train.optimizer import (
     restore_optimizer,
     set_rate,
 )
-from regard.train.report import Reporter
 from regard.train.schedule import SCHEDULES, constant_rate, cosine_rate, inverse_sqrt_rate, paper_rate
 from regard.train.signals import Interrupted, StopRequest
 from regard.train.step import accumulate_gradient, seed_step, train_step
-from regard.train.validate import Validator
 from tests.decodables import collated
 
 WORDS = 43

@@ -8,6 +8,7 @@ import math
 
 import pytest
 import torch
+from regard.train.loss import Smoothing
 from torch import Tensor
 
 from regard.data.batch import Batch, Padded, Source
@@ -36,7 +37,6 @@ from regard.nn.masks import (
 from regard.nn.positions import LearnedPositions, build_positions
 from regard.text.tokenizer import END, PAD, START
 from regard.train.config import TrainConfig
-from regard.train.loss import Smoothing
 from regard.train.optimizer import build_optimizer, rate_at
 from regard.train.schedule import paper_rate
 from regard.train.step import train_step

@@ -10,8 +10,9 @@ import regard
 from regard import hardware
 from regard.data.batch import Batch, Padded, Source
 from regard.models import Transformer, TransformerConfig
+from regard.nn.loss import Objective, Smoothing
+from regard.tasks.sequence_loss import sequence_loss
 from regard.train.config import TrainConfig
-from regard.train.loss import Smoothing
 from regard.train.optimizer import build_optimizer
 from regard.train.step import seed_step, train_step
 
@@ -24,7 +25,7 @@ class Peer:
         adam = settings["adam"]
         config = TrainConfig(peak_rate=adam["rate"], beta1=adam["beta1"], beta2=adam["beta2"], epsilon=adam["epsilon"])
         self.optimizer = build_optimizer(self.model, config)
-        self.smoothing = Smoothing(settings["smoothing"])
+        self.objective = Objective(Smoothing(settings["smoothing"]))
         self.pad, self.seed, self.steps = settings["pad"], settings["seed"], 0
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.version = regard.__version__
@@ -37,4 +38,6 @@ class Peer:
     def step(self, batch: Batch) -> float:
         self.steps += 1
         seed_step(self.seed, self.steps)
-        return train_step(self.model, self.optimizer, [batch], smoothing=self.smoothing, clip=0.0).loss
+        return train_step(
+            self.model, self.optimizer, [batch], loss_of=sequence_loss, objective=self.objective, clip=0.0
+        ).loss

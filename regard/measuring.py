@@ -1,0 +1,59 @@
+"""A run measured on given files, as its task measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from regard.config import task_of
+from regard.data.config import CorpusConfig
+from regard.errors import ConfigError, CorpusError
+from regard.files import refuse_replacing
+from regard.loading import load_trained, read_examples
+from regard.tasks.interface import Measured, ignore, measured
+from regard.text.corpus import read_lines
+
+BUDGET = 4096
+"""Tokens of a batch in which the loss is computed."""
+
+
+def measure_run(
+    run: Path,
+    files: Mapping[str, Path],
+    *,
+    references: Sequence[Path] = (),
+    tag: str | None = None,
+    checkpoint: int | None = None,
+    progress: Callable[[int], None] = ignore,
+    **options: Any,
+) -> Measured:
+    """`files` by column. Everything is read, counted and opened before the model is asked."""
+    trained, config = load_trained(run, checkpoint=checkpoint)
+    refuse_other_columns(run, [column.name for column in trained.columns], files)
+    named: dict[str, Any] = {name: str(path) for name, path in files.items()}
+    corpus = CorpusConfig(tag=tag or "", **named)
+    examples = read_examples([corpus], config, trained.tokenizer, Path())
+    if not len(examples):
+        raise CorpusError(f"{corpus.name} has no line to evaluate on")
+    others = [further_reference(path, len(examples), corpus.name) for path in references]
+    refuse_replacing((options.get("output"),), (*files.values(), *references))
+    given = options | {"references": others}
+    return measured(task_of(config), replace(trained, budget=BUDGET), examples, progress, given)
+
+
+def refuse_other_columns(run: Path, names: Sequence[str], files: Mapping[str, Path]) -> None:
+    wrong = [name for name in files if name not in names]
+    missing = [name for name in names if name not in files]
+    if wrong or missing:
+        what = f"has no {wrong[0]}" if wrong else f"needs a {missing[0]} too"
+        given = " ".join(f"--column {name}=FILE" for name in names)
+        raise ConfigError(f"the task of {run} {what}; give {given}")
+
+
+def further_reference(path: Path, count: int, source: str) -> list[str]:
+    lines = list(read_lines(path))
+    if len(lines) != count:
+        raise CorpusError(f"{path} has {len(lines):,} lines and {source} {count:,}; a reference has one line each")
+    return lines
