@@ -243,6 +243,7 @@ def test_twenty_kills_in_four_hundred_steps_change_no_bit(order: list[str], proc
         "train.max_steps": 400,
         "train.checkpoint_every": 20,
         "train.validate_every": 35,
+        "decode.max_extra": 50,  # a validation takes many times as long as a step
     }
     order, run = [*order, *chosen(settings)], tmp_path / "killed" / "run"
     run.parent.mkdir()
@@ -271,6 +272,7 @@ def test_kills_change_no_bit_of_subword_dropout_two_passes_and_a_moving_average(
         "train.max_steps": 120,
         "train.checkpoint_every": 10,
         "train.validate_every": 20,
+        "decode.max_extra": 50,
     }
     order, run = [*order, *chosen(settings)], tmp_path / "killed" / "run"
     run.parent.mkdir()

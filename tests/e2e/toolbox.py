@@ -34,6 +34,7 @@ SMALL: dict[str, Any] = {
     "train.checkpoint_every": 50,
     "train.average": 2,
     "train.precision": "fp32",
+    "decode.max_extra": 8,
 }
 """Enough for the lexicon."""
 
@@ -47,8 +48,9 @@ TINY = SMALL | {
     "train.validate_bleu": "false",
     "train.checkpoint_every": 2,
     "decode.beam": 1,
+    "decode.max_extra": 2,
 }
-"""Learns nothing, in no time."""
+"""Learns nothing, in no time; an untrained model would talk on to the limit."""
 
 
 def chosen(settings: Mapping[str, Any]) -> list[str]:
