@@ -138,14 +138,14 @@ def test_json_tells_more_of_each_line(learnt: Callable[[int], Learnt], call: Cal
 
 
 def test_scores_are_those_of_sacrebleu_to_the_last_digit(
-    learnt: Callable[[int], Learnt], process: Call, tmp_path: Path
+    learnt: Callable[[int], Learnt], call: Call, tmp_path: Path
 ) -> None:
     model = learnt(SEEDS[0])
     lines = model.unseen.target.read_text().splitlines()
     reference, output = tmp_path / "reference", tmp_path / "output"
     reference.write_text("".join(f"{lines[number - number % 3]}\n" for number in range(len(lines))))
     files = ["--source", model.unseen.source, "--reference", reference]
-    outcome = process("evaluate", model.run, *files, "--json", "--output", output).done()
+    outcome = call("evaluate", model.run, *files, "--json", "--output", output).done()
     assert outcome.err == ""
     scores = json.loads(outcome.out)
     bleu, chrf = sacrebleu(output, reference)
@@ -279,7 +279,7 @@ def test_a_limit_in_minutes_may_be_lifted_on_resume(small_corpus: Corpus, call: 
 # --- text that is split already
 
 
-def test_split_text_goes_in_and_whole_words_come_out(call: Call, process: Call, tmp_path: Path) -> None:
+def test_split_text_goes_in_and_whole_words_come_out(call: Call, tmp_path: Path) -> None:
     """`ba@@ do` is one word; `evaluate` joins the reference too, and compares it as it is tokenised."""
 
     def split(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -433,11 +433,14 @@ def test_a_run_keeps_its_precision(call: Call, tiny_run: Path, tmp_path: Path, m
     call("train", "--out", run, "--resume").refusal("began with bf16", "does not work", "train.precision=fp32")
 
 
-def test_a_run_keeps_its_preset(call: Call, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with more cores would have chosen another; it is not asked."""
+def test_a_run_keeps_its_preset(
+    call: Call, tiny_run: Path, small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with more cores would have chosen another; it is not asked, though the command leaves it open."""
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     monkeypatch.setattr("regard.train.session.fitted_preset", lambda *_: ("base", "a larger machine"))
-    assert "going on from step 4" in call("train", "--out", run, "--resume").done().err
+    for order in ([], [*small_corpus.options, *chosen(TINY)]):
+        assert "going on from step 4" in call("train", *order, "--out", run, "--resume").done().err
     assert json.loads((run / "config.json").read_text())["config"]["preset"] == "tiny"
 
 
