@@ -61,7 +61,10 @@ def run(tiny_run: Path, tmp_path: Path) -> Path:
         (["train", "--out", "run", "--resume"], ["run is not a run", "nothing to train on", "--source and --target"]),
         (["describe", "tiny", "--vocabulary", "-5"], ["--vocabulary", "greater than or equal to 1"]),
         (["train", "recipe.toml", "--valid-source", "a", "--out", "run"], ["a recipe, or --source and --target"]),
-        (["train", "--source", "a", "--data", "b", "--out", "run"], ["--data is where a recipe's paths start"]),
+        (
+            ["train", "--source", "a", "--data", "b", "--out", "run"],
+            ["--data is for the files that a recipe names", "--source"],
+        ),
         (["train", "--target", "a", "--out", "run", "--resume"], ["--source is missing"]),
         (
             ["train", "recipe.toml", "--source", "a", "--out", "run"],
