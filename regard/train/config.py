@@ -23,8 +23,8 @@ class TrainConfig:
     max_epochs: int = 0
     """Maximum number of passes over the corpus; 0 = no limit."""
     max_minutes: float = 0.0
-    """Maximum training time in minutes, over all resumptions; 0 = no limit. The only setting that lets timing change the
-    result."""
+    """Maximum training time in minutes, resumptions included; 0 = no limit. The only setting by which timing can change
+    the result."""
     batch_tokens: int = 4096
     """Maximum batch size in tokens, counted as rows × the longer padded side."""
     accumulate: int = 1
@@ -47,7 +47,7 @@ class TrainConfig:
     label_smoothing: float = 0.1
     """Label smoothing ε: the probability taken from the true class; 0 = off."""
     smoothing_form: str = "others"
-    """How ε is spread: over the others, that is the wrong classes (the paper's code), or over all (Szegedy 2016, torch)."""
+    """How ε is spread: others = over the wrong classes (the paper's code), all = over every class (torch)."""
     consistency: float = 0.0
     """R-Drop: weight α of the divergence between two forward passes with different dropout masks (5 in its paper); 0 =
     off. Each batch then takes twice the time, and a small corpus is overfitted less."""
