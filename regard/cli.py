@@ -36,9 +36,7 @@ app.command()(translate)
 app.command()(score)
 app.command()(compare)
 
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="Override a setting, for example model.width=256; repeatable.")
-]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="A setting, as model.width=256; may be repeated.")]
 Beam = Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy.")]
 LengthPenalty = Annotated[float | None, typer.Option(help="α of ((5+length)/6)^α.")]
 
