@@ -47,7 +47,7 @@ demo: setup ## train on the built-in corpus, translate, show (a few minutes)
 	$(BIN)/regard demo --out runs/demo
 
 test: setup browser ## run the tests
-	$(BIN)/python -m pytest -q --durations=10 -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder
 
 verify: setup ## run the slow proofs
 	$(BIN)/python -m pytest -m verify -s --timeout=7200

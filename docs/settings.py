@@ -19,15 +19,15 @@ PAGE = Path(__file__).with_suffix(".md")
 KINDS = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 HEAD = """# Settings
 
-Everything that decides a run. A key stands in a recipe (TOML) under its table, or on the command line behind `--set`:
+Every setting of a run. Put a key under its table in a recipe (TOML), or give it on the command line with `--set`:
 
 ```sh
 regard train --source a.en --target a.de --out runs/mine --set train.max_steps=20000 --set model.dropout=0.3
 ```
 
-A preset fills in its values first, then the recipe, then `--set`. A name that does not exist is refused with the
-nearest one that does, and every value is checked before a corpus is read. What a run was made with is in its
-`config.json`, and `regard describe NAME` shows what a preset sets. This page is written from the code by
+The preset's values apply first, then the recipe's, then those of `--set`. An unknown key is refused, with the closest
+known one as a suggestion, and every value is checked before a corpus is read. `config.json` in a run holds the settings
+it was trained with, and `regard describe NAME` shows what a preset sets. This page is generated from the code by
 `python docs/settings.py`.
 """
 

@@ -1,4 +1,4 @@
-"""The command line: each subcommand is one call. Heavy imports are inside, so that --help is instant.
+"""The command line: each subcommand is one call. Heavy imports are inside the functions, so that --help is instant.
 
 Results go to stdout, everything else to stderr. Exit 0 done, 1 user error (one clear line), 130 interrupted.
 """
@@ -29,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-bench = typer.Typer(help="Speed on this machine, beside its peers in the same run.")
+bench = typer.Typer(help="Measure speed on this machine, next to other implementations.")
 app.add_typer(corpus, name="corpus")
 app.add_typer(bench, name="bench")
 app.command(cls=GroupedHelp)(translate)
@@ -40,7 +40,7 @@ Settings = Annotated[list[str] | None, typer.Option("--set", help="A setting, as
 
 
 @app.callback(invoke_without_command=True)
-def top(version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False) -> None:
+def top(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     if version:
         print(f"regard {__version__}")
         raise typer.Exit
@@ -49,35 +49,47 @@ def top(version: Annotated[bool, typer.Option("--version", help="Show the versio
 @app.command()
 def train(
     recipe: Annotated[
-        Path | None, typer.Argument(help="A recipe (TOML), or a run to repeat; or give --source and --target.")
+        Path | None, typer.Argument(help="A recipe (TOML file) or a run to repeat; or give --source and --target.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The run's directory.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Where a recipe's paths start: $REGARD_DATA, else ./data.")] = None,
-    source: Annotated[Path | None, typer.Option(help="Source sentences, or a TSV of both sides.")] = None,
-    target: Annotated[Path | None, typer.Option(help="Target sentences, line by line.")] = None,
-    valid_source: Annotated[Path | None, typer.Option(help="For validation; else a slice is held out.")] = None,
-    valid_target: Annotated[Path | None, typer.Option()] = None,
-    source_language: Annotated[str, typer.Option(help="A code such as en, for files of several languages.")] = "",
-    target_language: Annotated[str, typer.Option(help="The same for the other side.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Directory of the run.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Directory of the files that a recipe names; default: $REGARD_DATA, else ./data."),
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Source sentences, one per line, or one file with both sides.")
+    ] = None,
+    target: Annotated[Path | None, typer.Option(help="Target sentences, aligned with --source.")] = None,
+    valid_source: Annotated[
+        Path | None,
+        typer.Option(help="Validation source sentences; by default a slice of the training data is held out."),
+    ] = None,
+    valid_target: Annotated[Path | None, typer.Option(help="Validation target sentences.")] = None,
+    source_language: Annotated[
+        str, typer.Option(help="Source language code such as en, for files with several languages.")
+    ] = "",
+    target_language: Annotated[str, typer.Option(help="Target language code.")] = "",
     settings: Settings = None,
-    start_from: Annotated[Path | None, typer.Option("--from", help="Start from this run's weights.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in --out was left.")] = False,
+    start_from: Annotated[
+        Path | None, typer.Option("--from", help="Fine-tune: start from the weights of this run.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out from its last checkpoint.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model: from a recipe, or from two files with everything fitted to them."""
+    """Train a model from a recipe, or from two files with settings chosen to fit them."""
     if out is None:
         raise ConfigError("--out is missing: the directory for the run, for example --out runs/first")
     if recipe is not None and (source or target or valid_source or valid_target):
         raise ConfigError("give a recipe, or --source and --target (and --valid-source, --valid-target), not both")
     if source is not None and data is not None:
-        raise ConfigError("--data is where a recipe's paths start; with --source it has no meaning")
+        raise ConfigError("--data is for the files that a recipe names; it cannot be combined with --source")
     if source is None and (target or valid_source or valid_target):
         raise ConfigError("--source is missing: the source sentences that belong to the other files")
     if recipe is None and source is None:
         if not (resume and (out / "config.json").is_file()):
-            absent = f"{out} is not a run that could go on, and " if resume else ""
+            absent = f"{out} is not a run that can be resumed, and " if resume else ""
             raise ConfigError(f"{absent}there is nothing to train on; give a recipe, or --source and --target")
-        recipe = out  # a run holds all that it takes to go on
+        recipe = out  # a run holds everything needed to resume it
     from regard.config import merged, parse_settings, read_recipe
     from regard.session.order import Order
     from regard.session.session import start
@@ -207,8 +219,8 @@ def evaluation_files(source: Path | None, references: list[Path], columns: list[
 
 
 @app.command()
-def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """What a run is: its model, its data, how far it came and how good it is."""
+def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show a run: its model, data, progress and scores."""
     from regard.about import describe_run, run_summary
 
     about = describe_run(run)
@@ -217,11 +229,11 @@ def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="As JSON
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="The run's directory.")] = Path("runs/demo"),
-    seed: Annotated[int, typer.Option(help="Of the corpus and of training.")] = 1,
+    out: Annotated[Path, typer.Option(help="Directory of the run.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Random seed for the corpus and for training.")] = 1,
     quiet: Quiet = False,
 ) -> None:
-    """Train on the built-in English–French corpus, translate, show: a few minutes."""
+    """Train on the built-in English–French corpus and show translations; takes a few minutes."""
     from regard.demo import demo as run_demo
 
     run_demo(out, seed, console(quiet))
@@ -229,11 +241,11 @@ def demo(
 
 @app.command()
 def describe(
-    what: Annotated[str, typer.Argument(help="A run's directory, or the name of a preset.", metavar="RUN|PRESET")],
-    vocabulary: Annotated[int, typer.Option(help="Entries of a preset's shared vocabulary.", min=1)] = 37_000,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    what: Annotated[str, typer.Argument(help="Directory of a run, or name of a preset.", metavar="RUN|PRESET")],
+    vocabulary: Annotated[int, typer.Option(help="Size of the shared vocabulary, for a preset.", min=1)] = 37_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Every parameter with its shape and count, and what the model costs."""
+    """List every parameter with its shape and count, and the cost of the model."""
     from regard.describe import describe as describe_model
 
     description = describe_model(what, vocabulary)
@@ -242,12 +254,14 @@ def describe(
 
 @bench.command("train")
 def bench_train(
-    data: Annotated[Path | None, typer.Option(help="Where multi30k_bpe lies: $REGARD_DATA, else ./data.")] = None,
-    seconds: Annotated[float, typer.Option(help="For each peer in each round.")] = 20.0,
-    rounds: Annotated[int, typer.Option(help="Interleaved rounds.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Directory that holds multi30k_bpe; default: $REGARD_DATA, else ./data.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Seconds per implementation and round.")] = 20.0,
+    rounds: Annotated[int, typer.Option(help="Number of rounds; the implementations take turns.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Target tokens a second of a training step: ours, torch.nn.Transformer's, and eole's where it is installed."""
+    """Measure training speed in target tokens per second: regard, torch.nn.Transformer, and eole if installed."""
     from regard.bench.train import bench_training, table
 
     results = bench_training(data or Path(os.environ.get("REGARD_DATA") or "data"), seconds, rounds, console(False))
@@ -266,7 +280,7 @@ def main() -> None:
     except KeyboardInterrupt:
         fail("interrupted", 130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left; there is no one to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
         sys.exit(1)
     except OSError as error:
         fail(f"{error.filename or 'the output'} cannot be written or read: {error.strerror or error}")
@@ -275,7 +289,7 @@ def main() -> None:
         if message is not None:  # a usage error of the option parser
             fail(f"{message().rstrip('.')}. See `regard --help`.")
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
-            fail("the memory is full; lower train.batch_tokens, or translate with fewer tokens a batch")
+            fail("out of memory; lower train.batch_tokens, or translate with a smaller --batch-tokens")
         raise
     if code == 130:  # what Typer makes of a KeyboardInterrupt
         fail("interrupted", 130)

@@ -1,4 +1,4 @@
-"""`regard compare`: runs beside each other, on the same sentences."""
+"""`regard compare`: several runs on the same sentences."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import typer
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Runs; the first is what the others are held against.")],
+    runs: Annotated[list[Path], typer.Argument(help="Two or more runs; the first is the baseline.")],
     source: Annotated[
         Path | None, typer.Option(help="Source sentences; default: the first run's test set, else its validation set.")
     ] = None,
-    reference: Annotated[Path | None, typer.Option(help="Reference translations, line by line.")] = None,
-    tag: Annotated[str | None, typer.Option(help="The corpus tag to put before each line of --source.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page to look at: one file, no address outside.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing on stderr but errors.")] = False,
+    reference: Annotated[Path | None, typer.Option(help="Reference translations, aligned with --source.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Corpus tag to put in front of each line of --source.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained HTML page to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors on stderr.")] = False,
 ) -> None:
-    """Compare runs: size, speed, loss, BLEU and chrF overall and by length, what is more than chance, and recipes."""
+    """Compare runs: size, speed, loss, BLEU and chrF overall and by length, significance, and settings."""
     from rich.console import Console
 
     from regard.errors import ConfigError

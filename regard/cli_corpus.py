@@ -1,4 +1,4 @@
-"""`regard corpus`: look at sentence pairs before training, and bring them from one format into another."""
+"""`regard corpus`: check sentence pairs before training, and convert them between formats."""
 
 from __future__ import annotations
 
@@ -10,36 +10,42 @@ import typer
 
 corpus = typer.Typer(help="Check sentence pairs, and convert them between formats.")
 
-SourceLanguage = Annotated[str, typer.Option(help="For files of more than two languages, and for names, as en.")]
-TargetLanguage = Annotated[str, typer.Option(help="As de.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+SourceLanguage = Annotated[
+    str, typer.Option(help="Source language code such as en: for files with several languages, and for output names.")
+]
+TargetLanguage = Annotated[str, typer.Option(help="Target language code such as de.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @corpus.command()
 def check(
-    source: Annotated[Path, typer.Argument(help="Source sentences, or a file of both sides.", metavar="SOURCE")],
-    target: Annotated[Path | None, typer.Argument(help="Target sentences, line by line.", metavar="TARGET")] = None,
+    source: Annotated[
+        Path, typer.Argument(help="Source sentences, one per line, or one file with both sides.", metavar="SOURCE")
+    ],
+    target: Annotated[
+        Path | None, typer.Argument(help="Target sentences, aligned with SOURCE.", metavar="TARGET")
+    ] = None,
     against: Annotated[
         tuple[Path, Path] | None,
         typer.Option(
-            help="Validation files, to find pairs that are in both; a file of both sides is named twice.",
+            help="Validation files, to find pairs that occur in both; give a file with both sides twice.",
             metavar="VALID_SOURCE VALID_TARGET",
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a report to look at: one file, no address outside.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained HTML report to this file.")] = None,
     fix: Annotated[
         Path | None,
-        typer.Option(help="Write a cleaned copy: a file of a known format, or OUT.en and OUT.de.", metavar="OUT"),
+        typer.Option(help="Write a cleaned copy: one file of a known format, or OUT.en and OUT.de.", metavar="OUT"),
     ] = None,
-    from_format: Annotated[str, typer.Option("--from", help="The format, where the name does not tell it.")] = "",
+    from_format: Annotated[str, typer.Option("--from", help="Input format, if the file name does not tell it.")] = "",
     source_language: SourceLanguage = "",
     target_language: TargetLanguage = "",
-    examples: Annotated[int, typer.Option(help="Places shown for each kind of finding.", min=0)] = 5,
+    examples: Annotated[int, typer.Option(help="Number of examples shown per kind of problem.", min=0)] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """Find what is wrong with a corpus: file, line, character, remedy. Exit 1 if training would be harmed.
+    """Report problems in a corpus, with file, line, character and remedy; exit 1 if they would harm training.
 
-    Line-aligned files (SOURCE TARGET), or one TSV, JSONL, CSV, TMX, PO or XLIFF file, each plain or gzip'd.
+    Takes line-aligned files (SOURCE TARGET), or one TSV, JSONL, CSV, TMX, PO or XLIFF file; gzip'd or not.
     """
     from regard.files import refuse_replacing
     from regard.text.corpus import CorpusFiles
@@ -71,16 +77,16 @@ def check(
 @corpus.command()
 def convert(
     paths: Annotated[list[Path], typer.Argument(help="IN OUT, or SOURCE TARGET OUT.", metavar="IN… OUT")],
-    from_format: Annotated[str, typer.Option("--from", help="IN's format, where its name does not tell it.")] = "",
-    to_format: Annotated[str, typer.Option("--to", help="OUT's format, where its name does not tell it.")] = "",
+    from_format: Annotated[str, typer.Option("--from", help="Input format, if the file name does not tell it.")] = "",
+    to_format: Annotated[str, typer.Option("--to", help="Output format, if the file name does not tell it.")] = "",
     source_language: SourceLanguage = "",
     target_language: TargetLanguage = "",
     as_json: AsJson = False,
 ) -> None:
-    """Convert pairs: text, tsv, jsonl, csv, tmx, po, xliff (1.2) or xliff2, each also as .gz.
+    """Convert sentence pairs between text, tsv, jsonl, csv, tmx, po, xliff (1.2) and xliff2, each also as .gz.
 
-    The last path is OUT. IN is one file of both sides, or two line-aligned files. An OUT whose name tells no format is
-    the start of two line-aligned files: `regard corpus convert memory.tmx train` writes train.en and train.de.
+    The last path is OUT. IN is one file with both sides, or two line-aligned files. If the name of OUT tells no format,
+    two line-aligned files are written: `regard corpus convert memory.tmx train` writes train.en and train.de.
     """
     from regard.errors import ConfigError
     from regard.text.formats.convert import convert as convert_files

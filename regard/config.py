@@ -31,14 +31,14 @@ RENAMED = {"train.validate_bleu": "validate_output"}
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Everything that decides a run."""
+    """All settings of a run."""
 
     task: str = "translate"
     """What the model learns to do: which columns an example has, and how good it is."""
     preset: str = "auto"
-    """A named bundle of model and train settings; auto: fitted to the data, the cores and the memory."""
+    """A named bundle of model and training settings; auto chooses one to fit the data, the cores and the memory."""
     seed: int = 1
-    """Of everything random: first weights, order of the batches, dropout."""
+    """Random seed for initial weights, batch order and dropout."""
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: Any = field(default_factory=ARCHITECTURES[USUAL].config)

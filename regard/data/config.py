@@ -46,14 +46,15 @@ class DataConfig:
     """Which text. Paths start at `--data`."""
 
     source_language: str = ""
-    """A code such as "en", for files of several languages, long input, and whoever asks the run."""
+    """Source language code, such as "en": for files with several languages, and to split long input into sentences."""
     target_language: str = ""
-    """The same for the other side."""
+    """Target language code."""
     train: tuple[CorpusConfig, ...] = ()
     valid: tuple[CorpusConfig, ...] = ()
-    """Empty: a slice of the training pairs is held out, chosen by the pairs' hashes, so equal pairs stay together."""
+    """Validation corpora. If empty, a slice of the training pairs is held out, chosen by hash so that duplicates stay
+    together."""
     test: tuple[CorpusConfig, ...] = ()
-    """Scored once, when training has ended."""
+    """Test corpora, scored once when training has ended."""
     filters: FilterConfig = field(default_factory=FilterConfig)
 
     def __post_init__(self) -> None:

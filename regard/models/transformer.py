@@ -37,7 +37,7 @@ class TransformerConfig:
     """The shape of the model; the defaults are the paper's base."""
 
     architecture: str = "transformer"
-    """The kind of model."""
+    """The model architecture."""
     width: int = 512
     """Residual width (d_model)."""
     heads: int = 8
@@ -49,29 +49,29 @@ class TransformerConfig:
     feedforward: int = 2048
     """Inner width of the feed-forward network (d_ff)."""
     encoder_layers: int = 6
-    """Layers of the encoder (N)."""
+    """Number of encoder layers (N)."""
     decoder_layers: int = 6
-    """Layers of the decoder (N)."""
+    """Number of decoder layers (N)."""
     dropout: float = 0.1
-    """On each sublayer's output and on the embeddings (P_drop)."""
+    """Dropout on each sublayer's output and on the embeddings (P_drop)."""
     attention_dropout: float = 0.0
-    """On attention weights; not in the paper's text."""
+    """Dropout on the attention weights; not in the paper's text."""
     activation_dropout: float = 0.0
-    """Inside the feed-forward network; not in the paper's text."""
+    """Dropout inside the feed-forward network; not in the paper's text."""
     norm: str = "post"
-    """post: LayerNorm(x + Sublayer(x)) as published; pre: x + Sublayer(LayerNorm(x)) and a last norm."""
+    """post: LayerNorm(x + Sublayer(x)), as published; pre: x + Sublayer(LayerNorm(x)), and a final norm."""
     positions: str = "interleaved"
-    """interleaved (the paper), halves (Marian), tensor2tensor (also fairseq), learned."""
+    """Position encodings: interleaved (the paper), halves (Marian), tensor2tensor (also fairseq) or learned."""
     max_positions: int = 1024
-    """Rows of the table of learned positions; sinusoids have no limit."""
+    """Maximum sequence length with learned positions; sinusoidal ones have no limit."""
     start: str = "start"
-    """What the decoder sees first: start (<s>), end (</s>, as fairseq) or padding (as Marian)."""
+    """First decoder input: start (<s>), end (</s>, as in fairseq) or padding (as in Marian)."""
     bias: bool = True
-    """Biases on the projections of attention."""
+    """Biases in the attention projections."""
     output_bias: bool = False
-    """A bias on the output layer."""
+    """A bias in the output layer."""
     share: str = "all"
-    """One matrix for source, target and output (all), for target and output (target), or three (none)."""
+    """Weight tying: one matrix for source, target and output (all), for target and output (target), no tying (none)."""
 
     def __post_init__(self) -> None:
         for key in ("width", "heads", "feedforward", "encoder_layers", "decoder_layers", "max_positions"):

@@ -19,16 +19,16 @@ RATIO_MIN_TOKENS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class FilterConfig:
-    """What to drop. Pairs with an empty side are always dropped."""
+    """Which pairs to leave out of training; those with an empty side always are."""
 
     max_length: int = 256
-    """Longest side kept, in tokens; 0 = any."""
+    """Maximum length of either side, in tokens; 0 = no limit."""
     max_ratio: float = 0.0
-    """Largest longer/shorter side in tokens, among pairs whose longer side has at least 10; 0 = any."""
+    """Maximum length ratio (longer / shorter side, in tokens), unless both sides are below 10 tokens; 0 = no limit."""
     drop_duplicates: bool = False
-    """Keep only the first of equal pairs."""
+    """Drop repeated pairs, keeping the first."""
     drop_identical: bool = False
-    """Drop pairs whose source is their target."""
+    """Drop pairs whose target is a copy of the source."""
 
     def __post_init__(self) -> None:
         if self.max_length < 0:

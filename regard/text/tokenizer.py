@@ -67,15 +67,17 @@ class TokenizerConfig:
     """How text becomes ids."""
 
     kind: str = "auto"
-    """bpe, character, byte (lossless), wordpiece, word (with an unknown symbol); auto: bpe, or word for split text."""
+    """bpe, character, byte (lossless), wordpiece, word (with an unknown symbol); auto = bpe, or word for text that is
+    already split into pieces."""
     size: int = 0
-    """Ids a vocabulary, reserved ones included; 0 = fitted to the corpus."""
+    """Vocabulary size, reserved ids included; 0 = fitted to the corpus."""
     joint: bool = True
     """One vocabulary for all texts, such as source and target."""
     joiner: str = ""
-    """End of a piece that goes on, such as "@@", in text that is already split: word keeps it, bpe splits anew."""
+    """Suffix that marks a piece as continued, such as "@@", in text that is already split into pieces: word keeps the
+    pieces, bpe joins and splits them again."""
     dropout: float = 0.0
-    """Probability of BPE-dropout, in training only (kind bpe)."""
+    """BPE-dropout probability, in training only (kind bpe)."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -15,44 +15,45 @@ PRECISIONS = ("auto", "fp32", "bf16")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """The defaults are the paper's."""
+    """How the model is trained; the defaults are the paper's."""
 
     max_steps: int = 100_000
-    """Updates of the weights, at most."""
+    """Maximum number of weight updates."""
     max_epochs: int = 0
-    """Passes over the corpus, at most; 0 = no limit."""
+    """Maximum number of passes over the corpus; 0 = no limit."""
     max_minutes: float = 0.0
-    """Of training, over all resumptions; 0 = no limit. The one setting that may change the result by timing."""
+    """Maximum training time in minutes, resumptions included; 0 = no limit. The only setting by which timing can change
+    the result."""
     batch_tokens: int = 4096
-    """Rows × the longer side of a batch stay within it."""
+    """Maximum batch size in tokens, counted as rows × the longer padded side."""
     accumulate: int = 1
-    """Batches a step; the gradient is that of all their tokens at once."""
+    """Gradient accumulation: batches per weight update. The gradient is that of one batch with all their tokens."""
     optimizer: str = "adam"
-    """adam, or adamw, whose decay does not go through the moments."""
+    """adam, or adamw (decoupled weight decay)."""
     beta1: float = 0.9
     beta2: float = 0.98
     epsilon: float = 1e-9
     weight_decay: float = 0.0
-    """0 = off."""
+    """Weight decay; 0 = off."""
     schedule: str = "paper"
-    """paper, inverse-sqrt, cosine (to 0 at max_steps) or constant."""
+    """Learning-rate schedule: paper, inverse-sqrt, cosine (reaching 0 at max_steps) or constant."""
     peak_rate: float = 5e-4
-    """For all but the paper's schedule, whose peak follows from the width."""
+    """Peak learning rate of every schedule but paper, whose peak follows from the width."""
     warmup: int = 4000
-    """Steps in which the rate rises to its peak."""
+    """Steps over which the learning rate rises linearly to its peak."""
     cooldown: int = 0
-    """The last steps before max_steps, in which the rate falls in a line to 0, whatever the schedule; 0 = off."""
+    """Steps before max_steps over which the learning rate falls linearly to 0, whatever the schedule; 0 = off."""
     label_smoothing: float = 0.1
-    """ε, the probability that is taken from the true class; 0 = off."""
+    """Label smoothing ε: the probability taken from the true class; 0 = off."""
     smoothing_form: str = "others"
-    """others: ε shared by the wrong classes (the paper's code); all: by every class (Szegedy 2016, torch)."""
+    """How ε is spread: others = over the wrong classes (the paper's code), all = over every class (torch)."""
     consistency: float = 0.0
-    """Weight of the disagreement of two passes under dropouts of their own (R-Drop: α, 5 there); 0 = one pass. Each
-    batch then costs twice the time, and a small corpus is learnt by heart less."""
+    """R-Drop: weight α of the divergence between two forward passes with different dropout masks (5 in its paper); 0 =
+    off. Each batch then takes twice the time, and a small corpus is overfitted less."""
     clip: float = 0.0
-    """Largest gradient norm; 0 = off."""
+    """Maximum gradient norm; 0 = no clipping."""
     ema: float = 0.0
-    """Decay of a moving average of the weights, which is then validated and used; 0 = off."""
+    """Decay of an exponential moving average of the weights, which is then validated and used; 0 = off."""
     validate_every: int = 500
     """Steps between two validations."""
     validate_output: bool = True
@@ -60,23 +61,23 @@ class TrainConfig:
     checkpoint_every: int = 500
     """Steps between two checkpoints."""
     keep: int = 5
-    """Of the last checkpoints, so many stay at least; those that are still to be averaged stay in any case."""
+    """Minimum number of recent checkpoints to keep; those still needed for averaging are always kept."""
     average: int = 5
-    """How many checkpoints are averaged at the end; 1 = none."""
+    """Number of checkpoints averaged at the end; 1 = no averaging."""
     average_of: str = "last"
-    """The last ones, or the best."""
+    """Which checkpoints are averaged: last or best."""
     patience: int = 0
-    """Validations without improvement before training stops; 0 = never."""
+    """Early stopping: validations without improvement before training ends; 0 = never."""
     stop_on: str = "loss"
     """The metric that has to improve: loss, perplexity, or one of the task's own; for translation bleu."""
     max_skipped: int = 20
-    """Steps in a row with a gradient that is not finite before the run is given up."""
+    """Consecutive steps with a non-finite gradient before the run is aborted."""
     precision: str = "auto"
-    """fp32, bf16, or auto: bf16 where the processor multiplies it in hardware and a trial has shown that it works."""
+    """fp32, bf16, or auto: bf16 if the processor supports it in hardware and a trial in a child process succeeds."""
     threads: int = 0
-    """0 = as many as there are cores."""
+    """CPU threads; 0 = OMP_NUM_THREADS if that is set, else one per core."""
     tensorboard: bool = False
-    """Write events for TensorBoard too."""
+    """Also write TensorBoard events."""
 
     @property
     def passes(self) -> int:

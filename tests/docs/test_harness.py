@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.dry import mentioned, parse_regard
-from tests.docs.markdown import Block, Document, documents, hidden, undeclared
+from tests.docs.markdown import Block, Document, documents, hidden, links, spans, undeclared
 from tests.docs.pages import Page
 from tests.docs.session import commands, difference
 from tests.docs.shell import Shell, UnknownCommandError, parse
@@ -104,18 +104,28 @@ def test_a_failure_that_the_page_does_not_tell_is_a_fault() -> None:
 
 def test_what_is_only_parsed_is_parsed() -> None:
     parse_regard(["bench", "train", "--rounds", "2"])
-    for wrong in (["bench", "train", "--rounds", "two"], ["bench", "train", "--round", "2"], ["banch"]):
-        with pytest.raises(Exception, match=r"valid integer|No such option|no command 'banch'"):
-            parse_regard(wrong)
-    for words in (
-        ["regard", "train", "--form"],
-        ["regard", "trian"],
-        ["make", "cofee"],
-        ["python", "benchmarks/no.py"],
-    ):
-        with pytest.raises(AssertionError):
-            mentioned(words)
+    for wrong, fault in {
+        "train --rounds two": "should be a valid integer",
+        "train --round 2": "No such option: --round",
+    }.items():
+        with pytest.raises(Exception, match=fault):  # UsageError of the click that Typer carries
+            parse_regard(["bench", *wrong.split()])
+    for words, fault in {
+        "regard banch": "there is no command 'banch'",
+        "regard train --form": "regard train --form: no --form there",
+        "regard trian": "there is no command 'trian'",
+        "make cofee": "No rule to make target 'cofee'",
+        "python benchmarks/no.py": "there is no benchmarks/no.py",
+    }.items():
+        with pytest.raises(AssertionError, match=fault):
+            mentioned(words.split())
     mentioned(["regard", "train", "…", "--resume"])
+
+
+def test_names_and_links_are_found_in_the_prose() -> None:
+    """Else what is asked of each of them would hold of none."""
+    assert {span for _, span in spans(Document("CONTRIBUTING.md"))} >= {"regard/nn/masks.py", "REGARD_DATA"}
+    assert {target for _, target in links(Document("CONTRIBUTING.md"))} >= {"docs/results.md", "docs/paper-map.md"}
 
 
 def test_the_tutorial_is_not_shortened() -> None:

@@ -48,5 +48,8 @@ def test_the_map_covers_the_paper() -> None:
 
 
 def test_every_worked_example_is_in_it() -> None:
-    numbers = {int(match[1]) for match in re.finditer(r"^\| (\d+) \|", MAP.text, re.M)}
-    assert numbers == set(range(1, 16))
+    """With a test each; and the symbols and tests of the map are found, or nothing would be asked of them."""
+    examples = {int(match[1]): match[0] for match in re.finditer(r"^\| (\d+) \|.*", MAP.text, re.M)}
+    assert examples.keys() == set(range(1, 16))
+    assert all((TEST.search(row) is None) == row.endswith("| not here yet |") for row in examples.values())
+    assert len(rows(SYMBOL)) >= len(sections())

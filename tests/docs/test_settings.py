@@ -36,6 +36,6 @@ def test_every_key_is_on_it(writer: ModuleType) -> None:
 def test_a_note_and_a_default_are_found_by_their_key(writer: ModuleType) -> None:
     assert writer.comments(Config)["preset"].startswith("A named bundle")
     page = writer.page()
-    assert '| `joiner` | `""` | End of a piece' in page
+    assert '| `joiner` | `""` | Suffix that marks a piece' in page
     assert "| `epsilon` | `1e-09` | number |" in page
-    assert "| `validate_bleu` | `true` | Translate" in page
+    assert "| `validate_output` | `true` | Translate" in page

@@ -16,7 +16,9 @@ import pytest
 import regard
 from regard import hardware
 from regard.checkpoint import load_weights
+from regard.data.store import Store
 from regard.demo import own_name
+from regard.text.tokenizer import Tokenizer
 from tests.e2e.toolbox import (
     SMALL,
     TINY,
@@ -101,10 +103,12 @@ def test_training_says_what_it_chose_and_why(learnt: Callable[[int], Learnt]) ->
 
 def test_the_held_out_slice_is_not_trained_on(learnt: Callable[[int], Learnt]) -> None:
     run = learnt(SEEDS[0]).run
-    held_out = (run / "store" / "valid.source").read_text().splitlines()
-    config = json.loads((run / "config.json").read_text())
-    assert len(held_out) == 12
-    assert config["data"]["pairs"] + len(held_out) == 600
+    store, words = Store.open(run / "store"), Tokenizer.load(run / "tokenizer.json").source
+    held_out = store.valid_texts()[0]
+    trained = [words.decode(store.column("source")[row].tolist()) for row in range(len(store.corpora))]
+    assert (len(held_out), len(trained)) == (12, 588)
+    assert not set(held_out) & set(trained)
+    assert {*held_out, *trained} == {source for source, _ in sentence_pairs(SEEDS[0], 600)}
 
 
 def test_as_many_lines_come_out_as_go_in(learnt: Callable[[int], Learnt], process: Call) -> None:
@@ -134,14 +138,14 @@ def test_json_tells_more_of_each_line(learnt: Callable[[int], Learnt], call: Cal
 
 
 def test_scores_are_those_of_sacrebleu_to_the_last_digit(
-    learnt: Callable[[int], Learnt], process: Call, tmp_path: Path
+    learnt: Callable[[int], Learnt], call: Call, tmp_path: Path
 ) -> None:
     model = learnt(SEEDS[0])
     lines = model.unseen.target.read_text().splitlines()
     reference, output = tmp_path / "reference", tmp_path / "output"
     reference.write_text("".join(f"{lines[number - number % 3]}\n" for number in range(len(lines))))
     files = ["--source", model.unseen.source, "--reference", reference]
-    outcome = process("evaluate", model.run, *files, "--json", "--output", output).done()
+    outcome = call("evaluate", model.run, *files, "--json", "--output", output).done()
     assert outcome.err == ""
     scores = json.loads(outcome.out)
     bleu, chrf = sacrebleu(output, reference)
@@ -275,7 +279,7 @@ def test_a_limit_in_minutes_may_be_lifted_on_resume(small_corpus: Corpus, call: 
 # --- text that is split already
 
 
-def test_split_text_goes_in_and_whole_words_come_out(call: Call, process: Call, tmp_path: Path) -> None:
+def test_split_text_goes_in_and_whole_words_come_out(call: Call, tmp_path: Path) -> None:
     """`ba@@ do` is one word; `evaluate` joins the reference too, and compares it as it is tokenised."""
 
     def split(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -365,8 +369,20 @@ def test_the_version_and_the_help_are_results(call: Call) -> None:
         text = call(*arguments).done()
         assert text.err == ""
         assert "Usage: " in text.out
-    for command in ("train", "translate", "evaluate", "info"):
-        assert command in call("--help").out
+    listed = call("--help").out
+    for command in (
+        "train",
+        "translate",
+        "evaluate",
+        "info",
+        "score",
+        "compare",
+        "corpus",
+        "describe",
+        "demo",
+        "bench",
+    ):
+        assert re.search(rf"^\W*{command}  +\w", listed, re.M), command
 
 
 def test_without_arguments_the_help_is_shown_as_it_is(call: Call) -> None:
@@ -379,11 +395,18 @@ def test_without_arguments_the_help_is_shown_as_it_is(call: Call) -> None:
 
 def test_tensorboard_gets_its_events(tiny_run: Path, small_corpus: Corpus, call: Call, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
     order = ["train", *small_corpus.options, "--out", tmp_path / "run", *chosen(TINY)]
     call(*order, "--set", "train.tensorboard=true").done()
-    events = list((tmp_path / "run" / "tensorboard").glob("events.out.tfevents.*"))
-    assert len(events) == 1
-    assert events[0].stat().st_size > 500
+    (events,) = (tmp_path / "run" / "tensorboard").glob("events.out.tfevents.*")
+    shown: dict[str, list[int]] = {}
+    for event in EventFileLoader(str(events)).Load():
+        for value in event.summary.value:
+            shown.setdefault(value.tag, []).append(event.step)
+    logged = metrics(tmp_path / "run")
+    assert shown["loss"] == [record["step"] for record in logged] == [1, 2, 3, 4]
+    assert shown["valid_loss"] == [record["step"] for record in logged if "valid_loss" in record] == [2, 4]
     assert not (tiny_run / "tensorboard").exists()
     assert weights(tiny_run) == weights(tmp_path / "run")
 
@@ -408,6 +431,17 @@ def test_a_run_keeps_its_precision(call: Call, tiny_run: Path, tmp_path: Path, m
     (run / "config.json").write_text(json.dumps(document))
     monkeypatch.setattr(hardware, "bf16_works", lambda: False)
     call("train", "--out", run, "--resume").refusal("began with bf16", "does not work", "train.precision=fp32")
+
+
+def test_a_run_keeps_its_preset(
+    call: Call, tiny_run: Path, small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with more cores would have chosen another; it is not asked, though the command leaves it open."""
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    monkeypatch.setattr("@@FITTED", lambda *_: ("base", "a larger machine"))
+    for order in ([], [*small_corpus.options, *chosen(TINY)]):
+        assert "going on from step 4" in call("train", *order, "--out", run, "--resume").done().err
+    assert json.loads((run / "config.json").read_text())["config"]["preset"] == "tiny"
 
 
 def test_languages_of_a_file_that_has_several(call: Call, tmp_path: Path) -> None:

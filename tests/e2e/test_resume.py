@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from tests.e2e.toolbox import (
     Outcome,
     checkpoints,
     chosen,
+    command_line,
     contents,
     environment,
     metrics,
@@ -39,7 +39,7 @@ EVERYTHING_RANDOM = TINY | {
     "model.dropout": 0.1,
     "train.batch_tokens": 64,
     "train.average": 3,
-    "train.validate_bleu": "true",
+    "train.validate_output": "true",
 }
 """Sixty-odd steps an epoch; what is not restored exactly shows in the next loss."""
 
@@ -55,12 +55,12 @@ class Point:
 class Victim:
     """A training process that is watched through what it leaves on disk."""
 
-    def __init__(self, run: Path, order: Sequence[object]) -> None:
+    def __init__(self, run: Path, order: Sequence[object], *, page: bool = True) -> None:
         self.run, self.began_from = run, checkpoints(run)[-1] if checkpoints(run) else 0
         self._log = run / "metrics.jsonl"
         self._before = (self._inode(), self.logged())
         self._said = run.with_name("stderr")
-        command = [sys.executable, "-m", "regard", "train", *map(str, order), "--out", str(run), "--resume"]
+        command = command_line("train", *order, "--out", run, "--resume", page=page)
         with self._said.open("w") as stderr:
             self.process = subprocess.Popen(command, stderr=stderr, env=environment())
 
@@ -186,8 +186,8 @@ def test_killed_twice_and_stopped_once(call: Call, corpus: Corpus, tmp_path: Pat
     run.parent.mkdir()
     call("train", *order, "--out", tmp_path / "whole").done()
     for point in (Point(random.randint(9, 20)), Point(20, "write")):
-        assert Victim(run, order).kill_at(point, 11), point
-    assert_stops_within_one_step(Victim(run, order), call)
+        assert Victim(run, order, page=False).kill_at(point, 11), point
+    assert_stops_within_one_step(Victim(run, order, page=False), call)
     assert kill_and_resume(run, order, [], 11) == []
     assert_same(run, tmp_path / "whole", 60)
 
@@ -243,6 +243,7 @@ def test_twenty_kills_in_four_hundred_steps_change_no_bit(order: list[str], proc
         "train.max_steps": 400,
         "train.checkpoint_every": 20,
         "train.validate_every": 35,
+        "decode.max_extra": 50,  # a validation takes many times as long as a step
     }
     order, run = [*order, *chosen(settings)], tmp_path / "killed" / "run"
     run.parent.mkdir()
@@ -271,6 +272,7 @@ def test_kills_change_no_bit_of_subword_dropout_two_passes_and_a_moving_average(
         "train.max_steps": 120,
         "train.checkpoint_every": 10,
         "train.validate_every": 20,
+        "decode.max_extra": 50,
     }
     order, run = [*order, *chosen(settings)], tmp_path / "killed" / "run"
     run.parent.mkdir()

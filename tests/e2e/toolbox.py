@@ -1,9 +1,12 @@
 """A language that can be learnt in seconds, settings for it, and what a call of the command line left."""
 
+import fcntl
 import json
 import os
 import random
-from collections.abc import Mapping
+import shutil
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,7 @@ SMALL: dict[str, Any] = {
     "train.checkpoint_every": 50,
     "train.average": 2,
     "train.precision": "fp32",
+    "decode.max_extra": 8,
 }
 """Enough for the lexicon."""
 
@@ -44,11 +48,12 @@ TINY = SMALL | {
     "train.batch_tokens": 128,
     "train.max_steps": 4,
     "train.validate_every": 2,
-    "train.validate_bleu": "false",
+    "train.validate_output": "false",
     "train.checkpoint_every": 2,
     "decode.beam": 1,
+    "decode.max_extra": 2,
 }
-"""Learns nothing, in no time."""
+"""Learns nothing, in no time; an untrained model would talk on to the limit."""
 
 
 def chosen(settings: Mapping[str, Any]) -> list[str]:
@@ -105,6 +110,32 @@ class Outcome:
         for part in parts:
             assert part in lines[-1], f"{part!r} is not in: {lines[-1]}"
         return lines[-1]
+
+
+WITHOUT_PAGE = """
+from regard.cli import main
+from regard.report.live import LiveReport
+LiveReport.draw = lambda _: None
+main()
+"""
+
+
+def command_line(*arguments: object, page: bool = True) -> list[str]:
+    """`regard …` as a process of its own. Drawing takes longer than a tiny training: not where nobody looks."""
+    start = ["-m", "regard"] if page or arguments[0] != "train" else ["-c", WITHOUT_PAGE]
+    return [sys.executable, *start, *map(str, arguments)]
+
+
+def made_once(root: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the processes of pytest-xdist share: the first that needs it makes it, another waits."""
+    folder, whole = root / name, root / f"{name}.made"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            make(folder)
+            whole.touch()
+    return folder
 
 
 def environment(**more: str) -> dict[str, str]:

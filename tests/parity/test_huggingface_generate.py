@@ -32,7 +32,6 @@ from typing import Any
 
 import pytest
 import torch
-from regard.train.session import Order, start
 from rich.console import Console
 from torch import Tensor
 
@@ -47,6 +46,8 @@ from regard.demo import SETTINGS
 from regard.loading import load
 from regard.models import Transformer, TransformerConfig
 from regard.nn import sinusoids
+from regard.session.order import Order
+from regard.session.session import start
 from regard.text.phrasebook import make_phrasebook, write_phrasebook
 from regard.text.tokenizer import END, PAD, START
 from tests.decodables import collated
@@ -384,7 +385,7 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "warmup": 50,
             "batch_tokens": 1024,
             "validate_every": 300,
-            "validate_bleu": False,
+            "validate_output": False,
             "checkpoint_every": 300,
         },
         "decode": {"beam": 1},

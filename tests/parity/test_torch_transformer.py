@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
-from regard.train.loss import ROWS, Loss, Smoothing, cross_entropy, linear_cross_entropy
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.models import Transformer, TransformerConfig
 from regard.nn import MultiHeadAttention, sinusoids
+from regard.nn.loss import ROWS, Loss, Smoothing, cross_entropy, linear_cross_entropy
 from regard.text.tokenizer import END, PAD
 from tests.decodables import collated
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from regard.train.feed import Feed
 
 import regard.data.store
 from regard.data.batch import Batch
 from regard.data.batching import Indices, Position, pairs_of_epoch, plan_epoch
+from regard.data.feed import Feed
 from regard.data.store import META, Store, StoreWriter
 from regard.errors import ConfigError
 from regard.text.codecs import ByteCodec

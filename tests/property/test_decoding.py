@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -165,7 +166,7 @@ def widest(space: Space, nbest: int, demands: Demands) -> list[Hypothesis]:
 def finds_the_optimum(space: Space, nbest: int, demands: Demands) -> None:
     best = space.ranks()
     if not best:
-        with pytest.raises(RunError):
+        with pytest.raises(RunError, match="for sentence 1 of the batch"):
             widest(space, nbest, demands)
         return
     found = widest(space, nbest, demands)
@@ -813,7 +814,11 @@ def test_a_sentence_alone_is_a_sentence_among_others_with_every_rule(
     rows = [sentence for sentence, _ in asked]
     try:
         together = search(model, same_width(rows), config, demands=demands)
-    except RunError:  # a judge may forbid everything
+    except RunError as error:  # a judge may forbid everything: then also to its sentence alone
+        (number,) = re.findall(r"for sentence (\d+) of the batch", str(error))
+        assert demands[int(number) - 1].forbids is not None
+        with pytest.raises(RunError, match="for sentence 1 of the batch"):
+            search(model, same_width([rows[int(number) - 1]]), config, demands=[demands[int(number) - 1]])
         return
     alone = [
         search(model, same_width([row]), config, demands=[demand])[0] for row, demand in zip(rows, demands, strict=True)

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from regard.evaluate.pairs import Pairs
 from sacrebleu.metrics.bleu import BLEU
 
 from regard.evaluate.metrics import evaluate_texts
@@ -15,6 +14,7 @@ from regard.report.history import History
 from regard.report.plots import LinePlot, compare_plots
 from regard.report.sentences import length_buckets
 from regard.report.significance import Verdict, paired_bootstrap
+from regard.tasks.pairs import Pairs
 from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
 
 WORDS = ["the", "a", "red", "blue", "cat", "dog", "sees", "hears", "house", "tree", "and", "of", "to", "with"]

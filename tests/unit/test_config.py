@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from regard.models.presets import PRESETS, TABLE3
 
 from regard.config import build_config, merged, parse_settings, read_recipe
 from regard.errors import ConfigError
+from regard.models.transformer_presets import PRESETS, TABLE3
 
 
 def test_settings_are_read_as_toml_and_else_as_text():
-    table = parse_settings(["model.width=64", "tokenizer.kind=byte", "train.validate_bleu=false", "seed=7"])
+    table = parse_settings(["model.width=64", "tokenizer.kind=byte", "train.validate_output=false", "seed=7"])
     assert table == {
         "model": {"width": 64},
         "tokenizer": {"kind": "byte"},
-        "train": {"validate_bleu": False},
+        "train": {"validate_output": False},
         "seed": 7,
     }
 
@@ -63,7 +63,7 @@ def test_each_row_of_table_3_differs_from_base_in_what_it_names():
         ({"model": {"width": "wide"}}, "model.width='wide' should be a whole number"),
         ({"model": {"width": True}}, "model.width=True should be a whole number"),
         ({"model": {"dropout": "x"}}, "model.dropout='x' should be a number"),
-        ({"train": {"validate_bleu": 1}}, "train.validate_bleu=1 should be true or false"),
+        ({"train": {"validate_output": 1}}, "train.validate_output=1 should be true or false"),
         ({"model": 3}, "model=3 should be a table of settings"),
         ({"data": {"train": "x"}}, "data.train='x' should be a list"),
         ({"data": {"train": [{"target": "b"}]}}, "a corpus needs a source"),
@@ -75,7 +75,10 @@ def test_each_row_of_table_3_differs_from_base_in_what_it_names():
         ({"seed": -1}, "seed=-1 must be at least 0"),
         ({"train": {"max_steps": 0}}, "train.max_steps=0 must be at least 1"),
         ({"train": {"schedule": "linear"}}, "train.schedule='linear' is not one of paper"),
-        ({"train": {"stop_on": "bleu", "validate_bleu": False}}, "train.stop_on='bleu' needs train.validate_bleu=true"),
+        (
+            {"train": {"stop_on": "bleu", "validate_output": False}},
+            "train.stop_on='bleu' needs train.validate_output=true",
+        ),
         ({"train": {"peak_rate": 0}}, "train.peak_rate=0.0 must be above 0"),
         ({"train": {"clip": -1}}, "train.clip=-1.0 must not be negative"),
         ({"train": {"cooldown": -1}}, "train.cooldown=-1 must not be negative"),

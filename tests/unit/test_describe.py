@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from regard.models.presets import PRESETS
 
 from regard.describe import describe, multiplications
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
+from regard.models.transformer_presets import PRESETS
 
 
 @pytest.mark.parametrize("name", ["tiny", "small", "base-key-16", "base-learned-positions"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import polib
 import pytest
 
-from regard.errors import ConfigError, CorpusError
+from regard.errors import ConfigError, CorpusError, RunError
 from regard.text import corpus
 from regard.text.corpus import CorpusFiles, Reading, read_pairs
 from regard.text.formats import FORMATS, format_of, read_units, write_pairs
@@ -534,5 +534,5 @@ def test_conversion_without_languages_asks(tmp_path, out):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(Exception, match="cannot be written"):
+    with pytest.raises(RunError, match=r"no/a\.tsv cannot be written"):
         write_pairs(tmp_path / "no" / "a.tsv", PAIRS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -38,14 +39,27 @@ def test_a_cache_that_cannot_be_read_or_written_is_done_without(tmp_path: Path, 
     (tmp_path / "file").write_text("")
     assert hardware.bf16_works(tmp_path / "file" / "below")  # no directory can be made there
     hardware.bf16_works(tmp_path)
-    for kept in tmp_path.glob("bf16-*.json"):
-        kept.write_text("{")
+    (kept,) = tmp_path.glob("bf16-*.json")
+    kept.write_text("{")
     assert hardware.bf16_works(tmp_path)
     assert child.calls == 3
 
 
-def test_a_real_child_answers(tmp_path: Path):
-    assert isinstance(hardware.bf16_works(tmp_path), bool)
+def test_a_real_child_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With its exit code; and the probe is sound Python, or every processor would be said not to work."""
+    ended: list[subprocess.CompletedProcess[bytes]] = []
+    run = subprocess.run
+    monkeypatch.setattr(hardware.subprocess, "run", lambda *a, **k: ended.append(run(*a, **k)) or ended[-1])
+    assert hardware.bf16_works(tmp_path / "real") == (ended[0].returncode == 0)
+    assert ended[0].returncode <= 0, ended[0].stderr.decode()  # a signal is an answer, a traceback is not
+
+
+@pytest.mark.parametrize(
+    ("probe", "works"), [("", True), ("raise SystemExit(3)", False), ("import os; os.kill(os.getpid(), 4)", False)]
+)
+def test_a_child_that_dies_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: str, works: bool):
+    monkeypatch.setattr(hardware, "PROBE", probe)
+    assert hardware.bf16_works(tmp_path) is works
 
 
 def test_precision_auto_needs_the_instruction_and_a_surviving_child(monkeypatch: pytest.MonkeyPatch):
@@ -66,9 +80,23 @@ def test_threads_follow_the_setting_then_the_environment(monkeypatch: pytest.Mon
     assert hardware.set_threads(0) == 1
 
 
-def test_memory_and_cores_are_positive():
-    assert hardware.cores() >= 1
-    assert hardware.available_memory() > 1 << 20
+def test_memory_and_cores_are_those_of_the_machine_at_most():
+    assert 1 <= hardware.cores() <= (os.cpu_count() or 1)
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 1 << 20 < hardware.available_memory() <= physical
+
+
+def test_a_limit_of_memory_counts_without_what_is_used_and_with_what_can_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(hardware, "CONTROL_GROUP", tmp_path)
+    without = hardware.available_memory()
+    (tmp_path / "memory.current").write_text(f"{30 << 20}\n")
+    (tmp_path / "memory.stat").write_text(f"anon 7\ninactive_file {11 << 20}\nslab 5\n")
+    (tmp_path / "memory.max").write_text(f"{50 << 20}\n")
+    assert hardware.available_memory() == (50 - 30 + 11) << 20 < without
+    (tmp_path / "memory.max").write_text("max\n")
+    assert hardware.available_memory() > (50 - 30 + 11) << 20
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
 
+import jaxtyping
 import pytest
 
 from regard.errors import ConfigError
@@ -48,6 +50,15 @@ FEMININE_ELSEWHERE = {
     "souris", "fourmi", "pie", "sœur", "clé", "photo", "fleur", "forêt", "cour", "mer", "tour", "moto", "eau",
     "jument", "maison", "université",
 }  # fmt: skip
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Without the tests' run-time type checks, where many sentences are made; elsewhere they are on."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +146,7 @@ def test_the_two_sentences_are_nowhere_in_it(book):
         assert not {*ANIMAL_TIRED, *ANIMAL_WIDE} & set(chain.from_iterable(pairs))
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_seed_decides():
     one, again, other = make_phrasebook(3, size=701), make_phrasebook(3, size=701), make_phrasebook(4, size=701)
     assert one == again
@@ -456,6 +468,7 @@ def test_elision_and_contraction(words, spelled):
     assert french.spell(words) == spelled
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_practice_gives_rare_forms_and_leaves_what_is_held_out():
     free, practised = (make_phrasebook(5, 1500, practised=wanted) for wanted in (False, True))
     assert (practised.valid, practised.test, practised.coreference) == (free.valid, free.test, free.coreference)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from regard.models.presets import PRESETS, TABLE3, fitted_preset
 from regard.train.memory import memory_needed
+from rich.console import Console
 
 from regard import hardware
 from regard.config import build_config
 from regard.errors import RunError
 from regard.models import Transformer, TransformerConfig
 from regard.models.parameters import parameter_count
+from regard.session.plan import choices
 from regard.train.config import TrainConfig
 
 GIB = 1 << 30
@@ -181,14 +183,16 @@ def test_the_preset_is_fitted_to_data_cores_and_memory(pairs: int, cores: int, m
     assert fitted_preset(pairs, cores, memory) == (chosen, why)
 
 
-def test_the_choice_asks_neither_clock_nor_machine(monkeypatch: pytest.MonkeyPatch):
-    before = [fitted_preset(*choice[:3]) for choice in CHOICES]
-
-    def asked(*_: object, **__: object) -> None:
-        raise AssertionError("the choice is to be a pure function")
-
-    for name in ("time.time", "time.perf_counter", "time.monotonic", "os.cpu_count", "os.sched_getaffinity"):
-        monkeypatch.setattr(name, asked)
-    after = [fitted_preset(*choice[:3]) for choice in CHOICES]
-    monkeypatch.undo()
-    assert after == before
+@pytest.mark.parametrize(("pairs", "cores", "memory", "name", "reason"), CHOICES)
+def test_training_chooses_by_cores_and_memory_and_never_by_a_timing(
+    monkeypatch: pytest.MonkeyPatch, pairs: int, cores: int, memory: int, name: str, reason: str
+):
+    monkeypatch.setattr(hardware, "cores", lambda: cores)
+    monkeypatch.setattr(hardware, "available_memory", lambda: memory)
+    monkeypatch.setattr(hardware, "matrix_speed", lambda: pytest.fail("the choice depends on a timing"))
+    said = Console(file=io.StringIO(), width=500)
+    meta: dict[str, Any] = {"pairs": pairs, "tokenizer": {"kind": "bpe"}}
+    assert choices(build_config({}), meta, said) == {"preset": name, "tokenizer": meta["tokenizer"]}
+    assert f"preset {name} (" in said.file.getvalue()
+    assert reason in said.file.getvalue()
+    assert choices(build_config({"preset": "big"}), meta, said)["preset"] == "big"

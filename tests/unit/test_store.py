@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from regard.data.sampling import resample
-from regard.train.feed import Feed
 
 import regard.data.fill
 import regard.data.store
 from regard.data.batching import Position
+from regard.data.bpe_dropout import resample
 from regard.data.config import CorpusConfig, DataConfig
+from regard.data.feed import Feed
 from regard.data.fill import fill
 from regard.data.prepare import Task, prepare, task_from_json, task_to_json
 from regard.data.store import Store

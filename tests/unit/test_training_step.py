@@ -13,28 +13,28 @@ from typing import Any
 
 import pytest
 import torch
-from regard.evaluate.pairs import Pairs
-from regard.train.feed import Feed
-from regard.train.loss import Smoothing, batch_loss
-from regard.train.report import Reporter
 from regard.train.validate import Validator
 from rich.console import Console
 from torch import Tensor
 
 from regard.checkpoint import average_weights, load_checkpoint
 from regard.data.batch import Batch
+from regard.data.feed import Feed
 from regard.data.store import META, Store, StoreWriter
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, RunError
 from regard.metrics_log import MetricsLog, read_metrics
 from regard.models import Transformer, TransformerConfig
 from regard.nn.dropout import dropout, keep_mask
+from regard.nn.loss import Smoothing, batch_loss
 from regard.run import RunDirectory
+from regard.tasks.pairs import Pairs
 from regard.text.codecs import ByteCodec
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, Tokenizer
 from regard.train import validate
 from regard.train.config import TrainConfig
+from regard.train.console import Reporter
 from regard.train.loop import Loop
 from regard.train.optimizer import (
     MovingAverage,
@@ -277,7 +277,7 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
     writer.close()
     (folder / "store" / META).write_text(json.dumps({"dtype": "uint16", "shards": 1}))
     tokenizer = Tokenizer.pair(codec, codec)
-    base: dict[str, Any] = {"max_steps": 7, "checkpoint_every": 2, "validate_every": 1000, "validate_bleu": False}
+    base: dict[str, Any] = {"max_steps": 7, "checkpoint_every": 2, "validate_every": 1000, "validate_output": False}
     config = TrainConfig(**(base | settings))
     run = RunDirectory.create(folder / "run", resume=True)
     run.write_config({})

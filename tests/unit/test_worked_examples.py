@@ -8,7 +8,6 @@ import math
 
 import pytest
 import torch
-from regard.train.loss import Smoothing
 from torch import Tensor
 
 from regard.data.batch import Batch, Padded, Source
@@ -25,6 +24,7 @@ from regard.nn import (
     padding_mask,
     sinusoids,
 )
+from regard.nn.loss import Smoothing
 from regard.nn.masks import (
     from_additive,
     from_hidden_zero,
