@@ -44,7 +44,8 @@ def multiplications(model: nn.Module, batch: Any) -> int:
     counter = FlopCounterMode(display=False)
     with torch.device("meta"), torch.no_grad(), counter:
         outputs_of(model.eval(), moved(batch, "meta"))
-    found = {str(operator).split(".")[-1]: count for operator, count in counter.get_flop_counts()["Global"].items()}
+    counts = counter.get_flop_counts().get("Global", {})  # not there where nothing was multiplied
+    found = {str(operator).split(".")[-1]: count for operator, count in counts.items()}
     return sum(found.get(name, 0) for name in MATRIX_PRODUCTS) // 2
 
 
