@@ -38,7 +38,7 @@ class Config:
     preset: str = "auto"
     """A named bundle of model and training settings; auto chooses one to fit the data, the cores and the memory."""
     seed: int = 1
-    """Random seed for initial weights, batch order and dropout."""
+    """Random seed for everything random in training: initial weights, batch order, dropout."""
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: Any = field(default_factory=ARCHITECTURES[USUAL].config)

@@ -9,9 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # Two threads beside another busy process spin and lose tenfold. Libraries read these when they are first imported (the
 # imports below bring numpy), and child processes inherit them.
@@ -36,7 +37,27 @@ TYPE_CHECKER = """beartype.beartype(conf=beartype.BeartypeConf(
     is_pep484_tower=True,
     hint_overrides=beartype.FrozenDict({beartype.typing.Self: beartype.typing.Any}),
 ))"""
+JAXTYPED, MADE = jaxtyping.jaxtyped, Counter[object]()
+
+
+def jaxtyped(*, typechecker: Any) -> Callable[[Any], Any]:
+    """A function within a function is made anew by each call, and instrumenting it takes longer than most calls.
+
+    So the first hundred of each are checked, and none while checks are off.
+    """
+    check = JAXTYPED(typechecker=typechecker)
+
+    def decorate(function: Any) -> Any:
+        if "<locals>" not in function.__qualname__:
+            return check(function)
+        MADE[made := getattr(function, "__code__", function.__qualname__)] += 1
+        return function if jaxtyping.config.jaxtyping_disable or MADE[made] > 100 else check(function)
+
+    return decorate
+
+
 if os.environ.get("REGARD_TEST_SHAPES", "1") != "0":
+    jaxtyping.jaxtyped = jaxtyped  # what the hook puts in front of each function
     jaxtyping.install_import_hook("regard", TYPE_CHECKER)
 
 # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that too.

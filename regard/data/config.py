@@ -43,7 +43,7 @@ class CorpusConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """Which text. Paths start at `--data`."""
+    """Which corpora to use; file names are relative to `--data`."""
 
     source_language: str = ""
     """Source language code, such as "en": for files with several languages, and to split long input into sentences."""
