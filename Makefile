@@ -52,10 +52,11 @@ test: setup browser ## run the tests
 verify: setup ## run the slow proofs
 	$(BIN)/python -m pytest -m verify -s --timeout=7200
 
-lint: setup ## check format, style and types
+lint: setup ## check format, style, types and which module imports which
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --project pyproject.toml
+	$(BIN)/lint-imports --no-logo
 
 format: setup ## format the code and mend what ruff can
 	$(BIN)/ruff check --fix-only .

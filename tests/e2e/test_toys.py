@@ -193,28 +193,28 @@ def test_a_text_that_is_packed(call: Call, tmp_path: Path) -> None:
     assert float(out.split("perplexity")[1]) < 1.5
 
 
-def test_a_source_of_vectors(call: Call, tmp_path: Path) -> None:
-    choose, words = random.Random(7), list(LEXICON)[:6]
+def spoken(folder: Path, name: str, seed: int, count: int) -> dict[str, str]:
+    """Sentences of one to three words as an array of one vector a word, their lengths, and their text."""
+    choose, words = random.Random(seed), list(LEXICON)[:6]
     vectors = np.random.default_rng(7).normal(size=(6, 5)).astype(np.float32)
-    chosen_words = [[choose.randrange(6) for _ in range(choose.randint(1, 3))] for _ in range(400)]
-    array = np.zeros((400, 3, 5), np.float32)
-    for row, numbers in enumerate(chosen_words):
+    sentences = [[choose.randrange(6) for _ in range(choose.randint(1, 3))] for _ in range(count)]
+    array = np.zeros((count, 3, 5), np.float32)
+    for row, numbers in enumerate(sentences):
         array[row, : len(numbers)] = vectors[numbers]
-    np.save(tmp_path / "a.npy", array)
-    written(tmp_path, "a.lengths", [str(len(numbers)) for numbers in chosen_words])
-    target = written(tmp_path, "a.target", [" ".join(words[number] for number in numbers) for numbers in chosen_words])
-    order = recipe(
-        tmp_path,
-        "frames",
-        "listener",
-        {"frames": "a.npy", "target": target},
-        peak_rate=0.01,
-        label_smoothing=0.0,
-        clip=1.0,
-        max_steps=300,
-    )
-    assert float(call(*order).done().out.split("exact match")[1]) >= 90
-    call("train", "--out", tmp_path / "run", "--resume").done()
+    np.save(folder / f"{name}.npy", array)
+    written(folder, f"{name}.lengths", [str(len(numbers)) for numbers in sentences])
+    lines = [" ".join(words[number] for number in numbers) for numbers in sentences]
+    return {"frames": f"{name}.npy", "target": written(folder, f"{name}.target", lines)}
+
+
+def test_a_source_of_vectors(call: Call, tmp_path: Path) -> None:
+    columns = spoken(tmp_path, "train", 7, 400)
+    settings: dict[str, Any] = {"peak_rate": 0.01, "label_smoothing": 0.0, "clip": 1.0, "max_steps": 225}
+    call(*recipe(tmp_path, "frames", "listener", columns, **settings)).done()
+    run = tmp_path / "run"
+    call("train", "--out", run, "--resume").done()
+    given = [f"--column={name}={tmp_path / file}" for name, file in spoken(tmp_path, "test", 8, 60).items()]
+    assert json.loads(call("evaluate", run, *given, "--json").done().out)["exact"] >= 90
 
 
 def test_positions_as_output(call: Call, tmp_path: Path) -> None:
