@@ -16,7 +16,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.phrases import Choice
-from regard.text.tokenizer import END
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,6 @@ class Candidates(NamedTuple):
         return Candidates(*(part.gather(1, places) for part in self))
 
 
-class Scores(NamedTuple):
-    """What a step says of every continuation of every row."""
-
-    ranked: Float[Tensor, "R V"]  # to rank by; −∞ for what is banned
-    log_probs: Float[Tensor, "R V"]  # the model's own
-    attention: Float[Tensor, "R S"] | None = None  # where each row looked, if coverage counts
-
-
 def interleaved(groups: Sequence[Candidates]) -> Candidates:
     """The candidates of all lanes from those of each group: lanes of a sentence lie together."""
     return Candidates(*(torch.stack(parts, 1).flatten(0, 1) for parts in zip(*groups, strict=True)))
@@ -70,17 +61,18 @@ def write_choices(candidates: Candidates, lane: int, choices: Sequence[Choice]) 
 
 
 def best_candidates(totals: Float[Tensor, "L W"], ranked: Float[Tensor, "R V"], count: int) -> Candidates:
-    """The `count` best continuations of each lane, or as many as there are."""
+    """The `count` best continuations of each lane, or as many as there are; a place without a hypothesis has none."""
     best, tokens = ranked.topk(min(count, ranked.size(-1)))  # no row gives more, so no sum over all of V
     per_row = best.size(-1)
-    sums = (totals.flatten()[:, None] + best).view(len(totals), -1)
+    before = totals.flatten()[:, None]
+    sums = (before + best).masked_fill_(before == -math.inf, -math.inf).view(len(totals), -1)
     sums, places = sums.topk(min(count, sums.size(-1)))
     return Candidates(sums, places // per_row, tokens.view(len(totals), -1).gather(1, places))
 
 
-def open_candidates(candidates: Candidates, width: int) -> Candidates:
+def open_candidates(candidates: Candidates, width: int, end: int) -> Candidates:
     """The `width` best that do not end, or as many as there are; behind them, with −∞, some that do."""
-    ended = candidates.tokens == END
+    ended = candidates.tokens == end
     order = ended.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
     scores = candidates.scores.masked_fill(ended, -math.inf)
     return Candidates(scores, candidates.parents, candidates.tokens).pick(order)

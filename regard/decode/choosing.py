@@ -20,23 +20,26 @@ from regard.decode.candidates import (
 )
 from regard.decode.lanes import Lanes
 from regard.decode.phrases import Choice, allocate
-from regard.decode.rules import Judge, is_forbidden
-from regard.text.tokenizer import END
+from regard.decode.request import Judge
+from regard.decode.rules import is_forbidden
 
 
-def choose(lanes: Lanes, ranked: Float[Tensor, "R V"]) -> tuple[Candidates, Candidates]:
-    """Of each lane: the best candidates, and the W that stay open. Writes into `ranked` and `lanes.progress`."""
+def choose(lanes: Lanes, ranked: Float[Tensor, "R V"], *, asks: bool) -> tuple[Candidates, Candidates]:
+    """Of each lane: the best candidates, and the W that stay open. Writes into `ranked` and the lanes' progress.
+
+    `asks`: whether anything is demanded of any lane.
+    """
     groups = lanes.config.groups
     if groups == 1:
-        return choose_alike(lanes, ranked)
+        return choose_alike(lanes, ranked, asks)
     by_lane = ranked.view(*lanes.totals.shape, -1)
     taken = torch.zeros(len(by_lane) // groups, by_lane.size(-1), device=ranked.device)
     chosen: list[tuple[Candidates, Candidates]] = []
     for group in range(groups):
         members = slice(group, None, groups)
-        some, own = lanes.of(members), by_lane[members]
+        some, own = lanes.some(members), by_lane[members]
         away = torch.where(own.isfinite(), own - lanes.config.diversity * taken[:, None], own)
-        candidates, opened = choose_alike(some, away.flatten(0, 1))
+        candidates, opened = choose_alike(some, away.flatten(0, 1), asks)
         taken.scatter_add_(1, opened.tokens, opened.scores.isfinite().float())
         # What they lost to be different is no part of their score.
         chosen.append((with_own_totals(some, candidates, own), with_own_totals(some, opened, own)))
@@ -50,18 +53,18 @@ def with_own_totals(lanes: Lanes, candidates: Candidates, own: Float[Tensor, "L 
     return candidates._replace(scores=torch.where(candidates.scores.isfinite(), totals, candidates.scores))
 
 
-def choose_alike(lanes: Lanes, ranked: Float[Tensor, "R V"]) -> tuple[Candidates, Candidates]:
+def choose_alike(lanes: Lanes, ranked: Float[Tensor, "R V"], asks: bool) -> tuple[Candidates, Candidates]:
     """`choose` for lanes that know nothing of each other."""
     rows = ranked.view(*lanes.totals.shape, -1)
-    bound = [(lane, name) for lane, name in enumerate(lanes.names) if name in lanes.progress]
-    for lane, name in bound:
-        for place, progress in enumerate(lanes.progress[name]):
+    bound = [lane for lane, each in enumerate(lanes.each) if each.progress] if asks else []
+    for lane in bound:
+        for place, progress in enumerate(lanes.each[lane].progress):
             if not progress.done:
-                rows[lane, place, END] = -math.inf
-    candidates = allowed(lanes, rows)
-    opened = open_candidates(candidates, lanes.config.width)
-    for lane, name in bound:
-        share_among_banks(lanes, lane, name, rows[lane], candidates, opened)
+                rows[lane, place, lanes.end] = -math.inf
+    candidates = allowed(lanes, rows) if asks else best_candidates(lanes.totals, ranked, lanes.config.candidates)
+    opened = open_candidates(candidates, lanes.config.width, lanes.end)
+    for lane in bound:
+        share_among_banks(lanes, lane, rows[lane], candidates, opened)
     return candidates, opened
 
 
@@ -69,11 +72,7 @@ def allowed(lanes: Lanes, rows: Float[Tensor, "L W V"]) -> Candidates:
     """The best candidates that no judge forbids; what one forbids is −∞ in `rows` from then on."""
     count = lanes.config.candidates
     candidates = best_candidates(lanes.totals, rows.flatten(0, 1), count)
-    judges = {
-        lane: judge
-        for lane, sentence in enumerate(lanes.sentences.tolist())
-        if (judge := lanes.demands[sentence].forbids) is not None
-    }
+    judges = {lane: judge for lane, each in enumerate(lanes.each) if (judge := each.demands.forbids) is not None}
     while judges:
         found = 0
         for lane, judge in judges.items():
@@ -90,31 +89,30 @@ def allowed(lanes: Lanes, rows: Float[Tensor, "L W V"]) -> Candidates:
 
 def forbidden(judge: Judge, lanes: Lanes, lane: int, parent: int, token: int) -> bool:
     """Whether a continuation must not be."""
-    return is_forbidden(judge, [*lanes.tokens[lane, parent, 1:].tolist(), token], int(lanes.limits[lane]))
+    return is_forbidden(judge, [*lanes.written(lane, parent), token], lanes.each[lane].limit, lanes.end)
 
 
 def share_among_banks(
     lanes: Lanes,
     lane: int,
-    name: tuple[int, int],
     rows: Float[Tensor, "W V"],
     candidates: Candidates,
     opened: Candidates,
 ) -> None:
     """Share a lane's beam among the banks of its phrases; writes into its candidates and its progress."""
-    totals, config = lanes.totals[lane], lanes.config
-    before, judge = lanes.progress[name], lanes.demands[name[0]].forbids
+    totals, config, end = lanes.totals[lane], lanes.config, lanes.end
+    before, judge = lanes.each[lane].progress, lanes.each[lane].demands.forbids
     best = rows.topk(min(config.candidates, rows.size(-1)))
     choices: dict[tuple[int, int], Choice] = {}
     for parent, progress in enumerate(before):
         for token in {*best.indices[parent].tolist(), *progress.wanted()}:
             score = float(totals[parent] + rows[parent, token])
             if score > -math.inf and not (judge and forbidden(judge, lanes, lane, parent, token)):
-                after = progress if token == END else progress.advance(token)
+                after = progress if token == end else progress.advance(token)
                 choices[parent, token] = Choice(score, parent, token, after)
-    ends = sorted((one for one in choices.values() if one.token == END), key=lambda one: -one.score)
-    chosen = allocate((one for one in choices.values() if one.token != END), config.width)
+    ends = sorted((one for one in choices.values() if one.token == end), key=lambda one: -one.score)
+    chosen = allocate((one for one in choices.values() if one.token != end), config.width)
     write_choices(candidates, lane, ends[: config.width])
     write_choices(opened, lane, chosen)
     missing = opened.scores.size(1) - len(chosen)
-    lanes.progress[name] = [one.progress for one in chosen] + [before[0]] * missing
+    lanes.each[lane].progress = [one.progress for one in chosen] + [before[0]] * missing

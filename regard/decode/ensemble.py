@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.decode.forced import mean_attention
+from regard.decode.rules import log_probabilities
 from regard.errors import ConfigError
 from regard.models.interface import Attentive, Decodable, Source
 
@@ -23,6 +25,10 @@ class EnsembleState:
 
     def reorder(self, parents: Int[Tensor, " R"]) -> EnsembleState:
         return EnsembleState(tuple(state.reorder(parents) for state in self.states))
+
+    def join(self, other: EnsembleState) -> EnsembleState:
+        pairs = zip(self.states, other.states, strict=True)
+        return EnsembleState(tuple(one.join(two) for one, two in pairs))
 
 
 class Ensemble:
@@ -49,12 +55,13 @@ class Ensemble:
             if not isinstance(model, Attentive):
                 raise ConfigError("a model of the ensemble does not attend to its source")
             looks.append(model.step_and_look(tokens, own))
-        attention = torch.stack([attention.mean((1, 2), keepdim=True) for _, _, attention in looks]).mean(0)
+        means = [mean_attention(attention) for _, _, attention in looks]
+        attention = mean_attention(torch.stack(means, 1)[:, None])[:, None, None]
         after = EnsembleState(tuple(after for _, after, _ in looks))
         return mixed([logits for logits, _, _ in looks]), after, attention
 
 
-def mixed(logits: Sequence[Float[Tensor, "*B V"]]) -> Float[Tensor, "*B V"]:
-    """log of the mean of the softmaxes."""
-    stacked = torch.stack([one.log_softmax(-1, dtype=torch.float32) for one in logits])
-    return stacked.logsumexp(0) - math.log(len(logits))
+def mixed(logits: Sequence[Float[Tensor, "R V"]]) -> Float[Tensor, "R V"]:
+    """log of the mean of the softmaxes; in double precision, whose last bits alone depend on the place in a tensor."""
+    stacked = torch.stack([log_probabilities(one) for one in logits]).double()
+    return (stacked.logsumexp(0) - math.log(len(logits))).float()

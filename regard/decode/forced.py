@@ -1,7 +1,7 @@
 """Forced decoding: what a model says of given translations, token by token, and where it looks.
 
-It goes through the same steps as a search, so any `Decodable` can be asked, and unless attention is asked for (which is
-computed explicitly, and equal to 1e-5) a token's score has the bits that it had in the search.
+It goes through the same steps as a search, so any `Decodable` can be asked, and a token's score has the bits that it
+had in the search.
 
 Axes: R rows, Y layers, N heads, S source positions, V output classes.
 """
@@ -20,7 +20,6 @@ from torch import Tensor
 from regard.decode.rules import log_probabilities
 from regard.errors import ConfigError
 from regard.models.interface import Attentive, Decodable, Source
-from regard.text.tokenizer import END
 
 
 @dataclass(slots=True)
@@ -50,7 +49,9 @@ def force(
 ) -> list[Forced]:
     """Of each sentence its given translation. `ended`: whether the end symbol is asked for; by default it is."""
     ended = [True] * len(targets) if ended is None else ended
-    wanted = [[*target, END] if ends else list(target) for target, ends in zip(targets, ended, strict=True)]
+    wanted = [
+        [*target, model.symbols.end] if ends else list(target) for target, ends in zip(targets, ended, strict=True)
+    ]
     found = [Forced() for _ in targets]
     with torch.inference_mode():
         state = model.start(source)
@@ -77,6 +78,11 @@ def looking_step(
     if not isinstance(model, Attentive):
         raise ConfigError("this model does not attend to its source, so there is no alignment to show")
     return model.step_and_look(tokens, state)
+
+
+def mean_attention(attention: Float[Tensor, "R Y N S"]) -> Float[Tensor, "R S"]:
+    """Of all layers and heads, position by position, so that no position's bits depend on how many there are."""
+    return attention.flatten(1, 2).transpose(1, 2).contiguous().mean(-1)
 
 
 def note(

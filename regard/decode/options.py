@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
 from regard.decode.alignment import Heads
 from regard.decode.config import SAMPLING_DEFAULTS, SearchConfig
-from regard.decode.wording import Terms, Wording, read_terms
+from regard.decode.job import Job
+from regard.decode.wording import Terms, read_terms
 from regard.errors import ConfigError
 from regard.text.keep import compiled
 
@@ -46,7 +47,7 @@ class SearchOptions(TypedDict, total=False):
 class Options(SearchOptions, total=False):
     """Keyword arguments of `Translator.translate`."""
 
-    # The wording: as in `Wording`.
+    # The wording: as in `Job`.
     prefix: str | None
     banned: Sequence[str]
     required: Sequence[str]
@@ -77,24 +78,6 @@ class Options(SearchOptions, total=False):
     """Called with what a person should know: lines that had to be split."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """The settings of one call."""
-
-    config: SearchConfig
-    wording: Wording
-    keep: tuple[Any, ...]
-    heads: Heads | None
-    trace: int
-    tree: bool
-    tag: str | None
-    long: str
-    batch_tokens: int
-    batch_size: int
-    progress: Callable[[int], None]
-    report: Callable[[str], None]
-
-
 SEARCH = frozenset(each.name for each in fields(SearchConfig))
 
 
@@ -109,13 +92,11 @@ def job_for(base: SearchConfig, options: Options) -> Job:
     terms = given.get("terms", ())
     return Job(
         config=search_config(base, given, sampling),
-        wording=Wording(
-            prefix=given.get("prefix", ""),
-            banned=several(given.get("banned", ())),
-            required=several(given.get("required", ())),
-            stop=several(given.get("stop", ())),
-            terms=read_terms(Path(terms)) if isinstance(terms, str | Path) else tuple(terms),
-        ),
+        prefix=given.get("prefix", ""),
+        banned=several(given.get("banned", ())),
+        required=several(given.get("required", ())),
+        stop=several(given.get("stop", ())),
+        terms=read_terms(Path(terms)) if isinstance(terms, str | Path) else tuple(terms),
         keep=compiled(several(given.get("keep", ()))),
         heads=Heads.parse(given["alignment"]) if "alignment" in given else None,
         trace=checked("trace", given.get("trace", 0), 0),

@@ -3,175 +3,164 @@
 A token is drawn as argmax(logits + noise), where the noise depends on (seed, sentence, draw, position) alone: the same
 sentence gets the same draw in any batch, in any order, beside any neighbours.
 
-Axes: R rows (a sentence has one a draw), T tokens so far, V output classes.
+Axes: R rows (a sentence has one a draw), T room for tokens, V output classes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
-from regard.decode.rules import (
-    NEVER_GENERATED,
-    NO_DEMANDS,
-    Demands,
-    banned,
-    is_forbidden,
-    log_probabilities,
-    penalised,
-)
-from regard.decode.search import check_demands, length_limits
-from regard.errors import RunError
-from regard.models.interface import Decodable, Source
-from regard.text.tokenizer import END
+from regard.decode.request import Demands, Request
+from regard.decode.rules import Written, ban, is_forbidden, log_probabilities, penalised_by_row
+from regard.text.symbols import Symbols
+
+ROOM = 16
+"""Tokens by which the table of draws grows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Draw:
+    """What is known of a row beside its tensors."""
+
+    number: int
+    """Of its request."""
+    draw: int
+    """Which of its sentence's draws it is."""
+    noise: tuple[int, int]
+    """The seed, and the name of the sentence."""
+    limit: int
+    demands: Demands
+    found: dict[int, Hypothesis | None]
+    """What has come of each of its sentence's draws, which share it; None where nothing could be drawn."""
+
+
 class Draws:
-    """The open rows, and what is finished of all."""
+    """The open draws of every sentence; each has its own length, and a step makes it one longer."""
 
-    tokens: Int[Tensor, "R T"]  # the start symbol first
-    truths: Float[Tensor, "R T"]
-    rows: Int[Tensor, " R"]  # sentence · draws + draw
-    limits: Int[Tensor, " R"]
-    config: SearchConfig
-    keys: Sequence[int]  # of every sentence
-    demands: Sequence[Demands]
-    finished: dict[int, Hypothesis]
-
-    @classmethod
-    def first(
-        cls,
-        start_id: int,
-        limits: Int[Tensor, " B"],
-        config: SearchConfig,
-        keys: Sequence[int],
-        demands: Sequence[Demands],
-    ) -> Draws:
-        rows = torch.arange(len(limits) * config.nbest, device=limits.device)
-        start = torch.full((len(rows), 1), start_id, device=limits.device)
-        zeros = torch.zeros(len(rows), 1, device=limits.device)
-        return cls(start, zeros, rows, limits.repeat_interleave(config.nbest), config, keys, demands, {})
+    def __init__(self, config: SearchConfig, symbols: Symbols, device: torch.device) -> None:
+        self.config, self.symbols = config, symbols
+        self.width = config.nbest
+        """Rows of a sentence."""
+        self.done: dict[int, list[Hypothesis]] = {}
+        """The draws of every sentence that has left, by the number of its request; none if one of them failed."""
+        self._rows: list[Draw] = []
+        self._tokens = torch.zeros(0, ROOM, dtype=torch.long, device=device)  # without the start symbol
+        self._truths = torch.zeros(0, ROOM, device=device)
+        self._last = torch.zeros(0, dtype=torch.long, device=device)
+        self._lengths = torch.zeros(0, dtype=torch.long, device=device)
+        self._limits = torch.zeros(0, dtype=torch.long, device=device)
 
     @property
-    def sentences(self) -> list[int]:
-        """The sentence of each row."""
-        return (self.rows // self.config.nbest).tolist()
+    def last_tokens(self) -> Int[Tensor, " R"]:
+        """What the model reads next."""
+        return self._last
 
-    def extend(self, logits: Float[Tensor, "R V"]) -> tuple[Draws, Int[Tensor, " R2"]]:
-        """A token drawn for each row, and the rows that go on."""
-        log_probs, tokens = log_probabilities(logits), self._draw(self._noisy(logits))
-        steps = log_probs.gather(1, tokens[:, None])
-        grown = replace(
-            self,
-            tokens=torch.cat([self.tokens, tokens[:, None]], 1),
-            truths=torch.cat([self.truths, steps], 1),
-        )
-        ended, stopped = tokens == END, grown._stopped()
-        cut = grown.limits == grown.tokens.size(1) - 1
-        for row in (ended | stopped | cut).nonzero().flatten().tolist():
-            grown._record(row, finished=bool(ended[row] | stopped[row]), ended=bool(ended[row]))
-        staying = (~(ended | stopped | cut)).nonzero().flatten()
-        return grown._select(staying), staying
+    def admit(self, requests: Sequence[tuple[int, Request]]) -> None:
+        """Each with all its draws, of which nothing is written."""
+        rows = [row for number, request in requests for row in self._rows_of(number, request)]
+        count, room = len(rows), self._tokens.size(1)
+        self._rows += rows
+        self._tokens = torch.cat([self._tokens, self._tokens.new_zeros(count, room)])
+        self._truths = torch.cat([self._truths, self._truths.new_zeros(count, room)])
+        self._last = torch.cat([self._last, self._last.new_full((count,), self.symbols.start)])
+        self._lengths = torch.cat([self._lengths, self._lengths.new_zeros(count)])
+        self._limits = torch.cat([self._limits, self._limits.new_tensor([row.limit for row in rows])])
+
+    def extend(self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None) -> Int[Tensor, " R2"]:
+        """A token drawn for each row; the rows that go on."""
+        tokens, failed = self._draw(self._noisy(logits))
+        self._grow(tokens, log_probabilities(logits).gather(1, tokens[:, None])[:, 0])
+        ended, stopped = tokens == self.symbols.end, self._stopped()
+        over = ended | stopped | failed | (self._limits == self._lengths)
+        for row in over.nonzero().flatten().tolist():
+            if bool(failed[row]):
+                self._settle(self._rows[row], None)
+            else:
+                self._record(row, finished=bool(ended[row] | stopped[row]), ended=bool(ended[row]))
+        staying = (~over).nonzero().flatten()
+        if len(staying) < len(over):
+            self._rows = [self._rows[row] for row in staying.tolist()]
+            for name in ("_tokens", "_truths", "_last", "_lengths", "_limits"):
+                setattr(self, name, getattr(self, name)[staying])
+        return staying
+
+    def _rows_of(self, number: int, request: Request) -> list[Draw]:
+        found: dict[int, Hypothesis | None] = {}
+        noise = self.config.seed if request.seed is None else request.seed, request.name
+        return [Draw(number, draw, noise, request.limit, request.demands, found) for draw in range(self.config.nbest)]
+
+    def _grow(self, tokens: Int[Tensor, " R"], scores: Float[Tensor, " R"]) -> None:
+        if int(self._lengths.max()) == self._tokens.size(1):
+            self._tokens, self._truths = (F.pad(table, (0, ROOM)) for table in (self._tokens, self._truths))
+        self._tokens.scatter_(1, self._lengths[:, None], tokens[:, None])
+        self._truths.scatter_(1, self._lengths[:, None], scores[:, None])
+        self._last, self._lengths = tokens, self._lengths + 1
 
     def _noisy(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
         """The logits behind every rule, with noise; −∞ for what may not be drawn."""
-        config, history = self.config, self.tokens[:, 1:]
-        ruled = penalised(logits, history, config).clone()
-        ruled[:, NEVER_GENERATED] = -math.inf
-        mask = banned(logits, history, config, [self.demands[sentence].prefix for sentence in self.sentences])
-        if mask is not None:
-            ruled.masked_fill_(mask, -math.inf)
+        config = self.config
+        prefixes = {row: each.demands.prefix for row, each in enumerate(self._rows) if each.demands.prefix}
+        written = Written(self._tokens, self._lengths, prefixes)
+        ruled = penalised_by_row(logits, written, config)
+        ban(ruled, written, config, self.symbols)
         if config.temperature == 0.0:
             return ruled
         scaled = (ruled - ruled.max(-1, keepdim=True).values) / config.temperature  # the best stays finite, at 0
         return filtered(scaled, config) + self._noise(logits.size(-1))
 
     def _noise(self, size: int) -> Float[Tensor, "R V"]:
-        position, draws = self.tokens.size(1), self.config.nbest
-        rows = [
-            gumbel(size, self.config.seed, self.keys[row // draws], row % draws, position) for row in self.rows.tolist()
-        ]
-        return torch.from_numpy(np.stack(rows)).to(self.tokens.device)
+        places = zip(self._rows, self._lengths.tolist(), strict=True)
+        rows = [gumbel(size, *each.noise, each.draw, length + 1) for each, length in places]
+        return torch.from_numpy(np.stack(rows)).to(self._tokens.device)
 
-    def _draw(self, noisy: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
-        """The highest of each row that no judge forbids."""
+    def _draw(self, noisy: Float[Tensor, "R V"]) -> tuple[Int[Tensor, " R"], Bool[Tensor, " R"]]:
+        """The highest of each row that no judge forbids, and whether there is none."""
         tokens = noisy.topk(1).indices[:, 0]  # as greedy search does it, where some are equal
-        for row, sentence in enumerate(self.sentences):
-            judge, limit = self.demands[sentence].forbids, int(self.limits[row])
-            past = [] if judge is None else self.tokens[row, 1:].tolist()
-            while judge is not None and is_forbidden(judge, [*past, int(tokens[row])], limit):
+        for row, each in enumerate(self._rows):
+            judge = each.demands.forbids
+            past = [] if judge is None else self._written_by(row)
+            while judge is not None and is_forbidden(judge, [*past, int(tokens[row])], each.limit, self.symbols.end):
                 noisy[row, tokens[row]] = -math.inf
                 tokens[row] = noisy[row].topk(1).indices[0]
                 if noisy[row, tokens[row]] == -math.inf:
                     break
-        if bool((noisy.gather(1, tokens[:, None]) == -math.inf).any()) or bool(noisy.isnan().any()):
-            raise RunError(
-                "the model leaves nothing to draw: its weights may hold NaN, or every token is banned. "
-                "Take another checkpoint, or ask for less."
-            )
-        return tokens
+        return tokens, (noisy.gather(1, tokens[:, None])[:, 0] == -math.inf) | noisy.isnan().any(1)
+
+    def _written_by(self, row: int) -> list[int]:
+        return self._tokens[row, : int(self._lengths[row])].tolist()
 
     def _stopped(self) -> Bool[Tensor, " R"]:
         """True where a row is complete without an end symbol."""
-        stopped = torch.zeros(len(self.rows), dtype=torch.bool, device=self.rows.device)
-        for row, sentence in enumerate(self.sentences):
-            judge = self.demands[sentence].ends
-            stopped[row] = judge is not None and judge(self.tokens[row, 1:].tolist())
+        stopped = torch.zeros(len(self._rows), dtype=torch.bool, device=self._tokens.device)
+        for row, each in enumerate(self._rows):
+            if each.demands.ends is not None:
+                stopped[row] = each.demands.ends(self._written_by(row))
         return stopped
 
     def _record(self, row: int, *, finished: bool, ended: bool) -> None:
-        ids, scores = self.tokens[row, 1:].tolist(), self.truths[row, 1:].tolist()
+        ids = self._written_by(row)
+        scores = self._truths[row, : len(ids)].tolist()
         score = math.fsum(scores)
         rank = score / self.config.penalty(len(ids))
         tokens = tuple(ids[:-1] if ended else ids)
-        self.finished[int(self.rows[row])] = Hypothesis(tokens, score, rank, finished, tuple(scores))
+        self._settle(self._rows[row], Hypothesis(tokens, score, rank, finished, tuple(scores)))
 
-    def _select(self, staying: Int[Tensor, " R2"]) -> Draws:
-        return replace(
-            self,
-            tokens=self.tokens[staying],
-            truths=self.truths[staying],
-            rows=self.rows[staying],
-            limits=self.limits[staying],
-        )
-
-    def in_order(self, sentences: int) -> list[list[Hypothesis]]:
-        """The draws of each sentence, as they were drawn."""
-        draws = self.config.nbest
-        return [[self.finished[sentence * draws + draw] for draw in range(draws)] for sentence in range(sentences)]
-
-
-def sample(
-    model: Decodable,
-    source: Source,
-    config: SearchConfig,
-    keys: Sequence[int],
-    max_lengths: Sequence[int] | None = None,
-    demands: Sequence[Demands] | None = None,
-) -> list[list[Hypothesis]]:
-    """`nbest` draws for each sentence. `keys` name the sentences: equal keys get equal noise."""
-    limits = length_limits(source, config, max_lengths)
-    demands = [NO_DEMANDS] * len(limits) if demands is None else demands
-    check_demands(demands, limits, config)
-    with torch.inference_mode():
-        state, draws = model.start(source), Draws.first(model.symbols.start, limits, config, keys, demands)
-        if config.nbest > 1:
-            state = state.reorder(draws.rows // config.nbest)
-        while len(draws.rows):
-            logits, state = model.step(draws.tokens[:, -1], state)
-            draws, staying = draws.extend(logits)
-            if 0 < len(staying) < len(logits):
-                state = state.reorder(staying)
-        return draws.in_order(len(limits))
+    def _settle(self, row: Draw, one: Hypothesis | None) -> None:
+        """What has come of a draw; the last of its sentence hands all of them over, as they were drawn."""
+        row.found[row.draw] = one
+        if len(row.found) == self.config.nbest:
+            draws = [row.found[draw] for draw in range(self.config.nbest)]
+            self.done[row.number] = [draw for draw in draws if draw is not None] if None not in draws else []
 
 
 def gumbel(size: int, seed: int, key: int, draw: int, position: int) -> np.ndarray:
@@ -209,8 +198,7 @@ def keep_top_p(logits: Float[Tensor, "R V"], share: float) -> Float[Tensor, "R V
 
 def keep_typical(logits: Float[Tensor, "R V"], share: float) -> Float[Tensor, "R V"]:
     """Those whose surprise is nearest the entropy, that hold `share` of the probability (Meister et al., 2022)."""
-    log_probs = logits.log_softmax(-1)
-    probs = log_probs.exp()
+    log_probs, probs = logits.log_softmax(-1), logits.softmax(-1)
     entropy = -(probs * log_probs.nan_to_num(neginf=0.0)).sum(-1, keepdim=True)
     places = (-log_probs - entropy).abs().sort(stable=True).indices
     return keep_share(logits, probs.gather(1, places), places, share)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.decode.forced import Forced
-from regard.text.tokenizer import END, SPECIALS, Tokenizer
+from regard.text.tokenizer import Tokenizer
 
 LOOKED_AT = 3
 """Source tokens shown a step."""
@@ -43,11 +43,11 @@ class Step:
 
 
 def traced(
-    tokenizer: Tokenizer, source: str, tag: str | None, tokens: Sequence[int], forced: Forced
+    tokenizer: Tokenizer, source: str, tag: str | None, tokens: Sequence[int], forced: Forced, end: int
 ) -> tuple[Step, ...]:
-    """The steps that wrote `tokens`."""
+    """The steps that wrote `tokens` and, where it came, the end symbol."""
     tags = [] if tag is None else [f"<{tag}>"]
-    seen = [*tags, *tokenizer.source.pieces(tokenizer.source.encode(source)), SPECIALS[END]]
+    seen = [*tags, *tokenizer.source.pieces([*tokenizer.source.encode(source), end])]
     steps: list[Step] = []
     for place, (attention, best) in enumerate(zip(forced.attention, forced.best, strict=True)):
         shares = attention.mean((0, 1))[: len(seen)]
@@ -55,6 +55,6 @@ def traced(
         looks = tuple((seen[at], share) for share, at in zip(top.values.tolist(), top.indices.tolist(), strict=True))
         pieces = tokenizer.target.pieces([token for token, _ in best])
         likely = tuple((piece, math.exp(score)) for piece, (_, score) in zip(pieces, best, strict=True))
-        came = tokenizer.target.pieces([tokens[place] if place < len(tokens) else END])[0]
+        came = tokenizer.target.pieces([tokens[place] if place < len(tokens) else end])[0]
         steps.append(Step(tokenizer.target.decode(list(tokens[:place])), looks, likely, came))
     return tuple(steps)

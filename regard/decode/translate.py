@@ -1,7 +1,7 @@
-"""Text in, text out: encoded, sorted into batches, searched, decoded, and given back in the order it came.
+"""Text in, text out: encoded, searched side by side, decoded, and given back in the order it came.
 
 A sentence's translation does not depend on its neighbours: it is padded to a length of its own (`padded_length`), only
-equal padded lengths share a batch, and inside the model rows do not know each other (`nn/linear.py`).
+equal padded lengths are encoded together, and inside the model rows do not know each other (`nn/linear.py`).
 """
 
 from __future__ import annotations
@@ -21,40 +21,50 @@ from regard.decode.alignment import Alignment, align, source_words, target_words
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.forced import Forced, force
-from regard.decode.options import BATCH_TOKENS, Job, Options, ignore, job_for
+from regard.decode.job import Job
+from regard.decode.options import BATCH_TOKENS, Options, ignore, job_for
 from regard.decode.record import Recorder
-from regard.decode.rules import Demands
-from regard.decode.sample import sample
-from regard.decode.search import search
-from regard.decode.trace import traced
+from regard.decode.request import NO_DEMANDS, Demands, Request
+from regard.decode.search import nothing_found
+from regard.decode.stepper import Stepper
+from regard.decode.trace import Step, traced
 from regard.decode.translation import BLANK, Translation, joined, joined_alignment, merged
-from regard.decode.units import Plan, plan_line
-from regard.decode.wording import text_of
+from regard.decode.units import Line, plan_line
+from regard.decode.wording import before_stop, text_of
 from regard.errors import ConfigError
 from regard.models.interface import Decodable
 from regard.text.documents.part import one_line
 from regard.text.keep import around, kept_spans, missing, spans_of
-from regard.text.tokenizer import END, UNKNOWN, Tokenizer
+from regard.text.tokenizer import END, Tokenizer
 
 SHORTEST, STRIDE = 16, 8
 """Sources are padded to so much at least, and to a multiple of 8: then each begins at the same alignment in memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A stretch of a line, and whether it is the first: the line's prefix and wanted phrases belong there."""
-
-    text: str
-    first: bool
+REFILL = 8
+"""Freed places are filled when they are one in so many: encoding one sentence costs as much as encoding a few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What the model translates at once."""
+    """What the model translates at once: a line, or a part of one. A blank one is copied."""
 
     text: str
     ids: list[int]
     demands: Demands
+    first: bool
+    """Of its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Lines that are encoded, to be translated as often as one likes."""
+
+    job: Job
+    lines: tuple[Line | None, ...]
+    """None where a line is blank."""
+    units: tuple[Unit, ...]
+    """Of all lines, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +85,25 @@ class Translator:
     def translate(self, sentences: Sequence[str] | str, **options: Unpack[Options]) -> list[Translation]:
         """One translation a sentence, in order; a blank sentence gives an empty one. For the options see `Options`."""
         texts = [sentences] if isinstance(sentences, str) else sentences
-        return self._translate(texts, job_for(self.config, options))
+        return self.run(self._prepare(texts, job_for(self.config, options)))
+
+    def prepare(self, sentences: Sequence[str], **options: Unpack[Options]) -> Prepared:
+        """Everything that `translate` does before the model is asked: once, for many runs of a model that changes."""
+        return self._prepare(sentences, job_for(self.config, options))
+
+    def run(
+        self, prepared: Prepared, *, progress: Callable[[int], None] | None = None, before: int = 0
+    ) -> list[Translation]:
+        """One translation a prepared sentence, in order. `progress` counts from `before`; by default the job's."""
+        tell, lines = progress or prepared.job.progress, [line for line in prepared.lines if line is not None]
+        blank = before + len(prepared.lines) - len(lines)
+        done = iter(self._run(prepared.units, prepared.job, lambda share: tell(blank + int(share * len(lines)))))
+        joiner = self.tokenizer.joiner
+        found = [
+            BLANK if line is None else merged(line, [next(done) for _ in line.units], joiner) for line in prepared.lines
+        ]
+        tell(before + len(prepared.lines))
+        return found
 
     def translate_lines(
         self, lines: Iterable[str], *, window: int = 1024, **options: Unpack[Options]
@@ -90,7 +118,7 @@ class Translator:
 
     def translate_placed(self, texts: Sequence[str], places: Sequence[str], before: int, job: Job) -> list[Translation]:
         """As `translate`, for texts out of a document: `places` name them in messages, `before` have been done."""
-        return self._translate(texts, job, before, places)
+        return self.run(self._prepare(texts, job, before, places), before=before)
 
     def score(
         self,
@@ -120,59 +148,35 @@ class Translator:
         texts = (line.removesuffix("\n").removesuffix("\r") for line in lines)
         before = 0
         while some := list(islice(texts, window)):
-            yield from self._translate(some, job, before)
+            yield from self.run(self._prepare(some, job, before), before=before)
             before += len(some)
 
-    def _translate(
+    def _prepare(
         self, texts: Sequence[str], job: Job, before: int = 0, places: Sequence[str] | None = None
-    ) -> list[Translation]:
+    ) -> Prepared:
         """The texts that follow the first `before` of the job; `places` are their names in messages."""
-        plans = {
-            number: self._plan(text, job, places[number] if places else f"line {before + number + 1}")
-            for number, text in enumerate(texts)
-            if text.strip()
-        }
-        units = [Part(unit, place == 0) for plan in plans.values() for place, unit in enumerate(plan.units)]
-        blank = before + len(texts) - len(plans)
+        lines: list[Line | None] = []
+        for number, text in enumerate(texts):
+            place = places[number] if places else f"line {before + number + 1}"
+            lines.append(self._line(text, job, place) if text.strip() else None)
+        parts = [(text, place == 0) for line in lines if line is not None for place, text in enumerate(line.units)]
+        return Prepared(job, tuple(lines), tuple(self._unit(text, job, first=first) for text, first in parts))
 
-        def progress(share: float) -> None:
-            job.progress(blank + int(share * len(plans)))
-
-        done = iter(self._translate_units(units, job, progress))
-        found = [BLANK] * len(texts)
-        for number, plan in plans.items():
-            found[number] = merged(plan, [next(done) for _ in plan.units], texts[number], self.tokenizer.joiner)
-        progress(1.0)
-        return found
-
-    def _plan(self, text: str, job: Job, place: str) -> Plan:
+    def _line(self, text: str, job: Job, place: str) -> Line:
+        limit = None if self.max_source is None else max(self.max_source - (job.tag is not None), 1)
         language = self.source_language or ""
-        limit = self._longest(job)
         return plan_line(text, self._size, limit, long=job.long, language=language, place=place, report=job.report)
 
     def _size(self, text: str) -> int:
         return len(self.tokenizer.source.encode(text))
 
-    def _longest(self, job: Job) -> int | None:
-        return None if self.max_source is None else max(self.max_source - (job.tag is not None), 1)
-
-    def _translate_units(
-        self, parts: Sequence[Part], job: Job, progress: Callable[[float], None] = ignore
-    ) -> list[Translation]:
-        """Each part as one unit; where what must be kept did not come out, around it."""
-        units = {number: self._unit(part, job) for number, part in enumerate(parts) if part.text.strip()}
-        found = self._run(units, job, progress)
-        if job.keep:
-            for number, unit in units.items():
-                if missing(kept_spans(unit.text, job.keep), found[number].text):
-                    found[number] = self._around(parts[number], job)
-        return [found.get(number, replace(BLANK, text=part.text)) for number, part in enumerate(parts)]
-
-    def _unit(self, part: Part, job: Job) -> Unit:
-        ids = source_ids(self.tokenizer, part.text, job.tag)
-        wording = job.wording if part.first else replace(job.wording, prefix="", required=())
-        kept = self._wanted_spans(part.text, job, len(ids))
-        return Unit(part.text, ids, wording.demands(self.tokenizer, part.text, kept))
+    def _unit(self, text: str, job: Job, *, first: bool) -> Unit:
+        if not text.strip():
+            return Unit(text, [], NO_DEMANDS, first)
+        ids = source_ids(self.tokenizer, text, job.tag)
+        kept = self._wanted_spans(text, job, len(ids))
+        demands = job.demands(self.tokenizer, self.model.symbols.end, text, kept, first=first)
+        return Unit(text, ids, demands, first)
 
     def _wanted_spans(self, text: str, job: Job, length: int) -> list[str]:
         """What must be kept and can be asked of the search: there is a beam, words for it, and room beside it."""
@@ -180,77 +184,100 @@ class Translator:
             return []
         spans = kept_spans(text, job.keep)
         encoded = {span: self.tokenizer.target.encode(span) for span in spans}
-        kept = [span for span in spans if UNKNOWN not in encoded[span]]
+        kept = [span for span in spans if self.tokenizer.target.knows_all(encoded[span])]
         room = job.config.limit(length) - sum(len(encoded[span]) for span in kept)
         return kept if room > length // 2 else []
 
-    def _around(self, part: Part, job: Job) -> Translation:
+    def _run(self, units: Sequence[Unit], job: Job, progress: Callable[[float], None] = ignore) -> list[Translation]:
+        """Each unit; where what must be kept did not come out, around it."""
+        asked = [unit for unit in units if unit.ids]
+        done = iter(self._translate_units(asked, job, progress))
+        found = [next(done) if unit.ids else replace(BLANK, text=unit.text) for unit in units]
+        if job.keep:
+            for number, unit in enumerate(units):
+                if unit.ids and missing(kept_spans(unit.text, job.keep), found[number].text):
+                    found[number] = self._around(unit, job)
+        return found
+
+    def _around(self, unit: Unit, job: Job) -> Translation:
         """What must be kept copied, and what lies between translated apart."""
-        fragments = around(part.text, spans_of(part.text, job.keep))
-        wanted = [fragment.text for fragment in fragments if not fragment.keep]
-        parts = [Part(text, part.first and place == 0) for place, text in enumerate(wanted)]
-        translated = iter(self._translate_units(parts, replace(job, keep=())))
+        fragments = around(unit.text, spans_of(unit.text, job.keep))
+        wanted, plain = [fragment.text for fragment in fragments if not fragment.keep], replace(job, keep=())
+        parts = [self._unit(text, plain, first=unit.first and place == 0) for place, text in enumerate(wanted)]
+        translated = iter(self._run(parts, plain))
         done = [
             replace(BLANK, text=fragment.text, tokens=(fragment.text,)) if fragment.keep else next(translated)
             for fragment in fragments
         ]
         text = "".join(one.text for one in done)
         pairs = zip((fragment.text for fragment in fragments), done, strict=True)
-        return joined(done, text, joined_alignment(list(pairs), part.text, text, self.tokenizer.joiner))
+        return joined(done, text, joined_alignment(list(pairs), unit.text, text, self.tokenizer.joiner))
 
-    # Batches
+    # Searching
 
-    def _run(self, units: Mapping[int, Unit], job: Job, progress: Callable[[float], None]) -> dict[int, Translation]:
-        found: dict[int, Translation] = {}
-        rows = {number: unit.ids for number, unit in units.items()}
-        width = job.config.nbest if job.config.sample else job.config.beam
-        for places in batches_by_length(rows, job.batch_tokens // width, job.batch_size):
-            batch = [units[place] for place in places]
-            with evaluating(self.model):
-                found |= zip(places, self._translate_batch(batch, job), strict=True)
-            progress(len(found) / len(units))
-        return found
-
-    def _translate_batch(self, units: Sequence[Unit], job: Job) -> list[Translation]:
-        source, recorder = self._padded([unit.ids for unit in units]), Recorder() if job.tree else None
-        hypotheses = self._search(units, source, job, recorder)
-        looks = self._look(units, source, hypotheses, job)
+    def _translate_units(self, units: Sequence[Unit], job: Job, progress: Callable[[float], None]) -> list[Translation]:
+        recorder = Recorder() if job.tree else None
+        with evaluating(self.model):
+            hypotheses, numbers = self._search(units, job, recorder, progress)
+            looks = self._look(units, hypotheses, job)
         translations: list[Translation] = []
         for number, (unit, found) in enumerate(zip(units, hypotheses, strict=True)):
             best, *others = (self._read(unit, one, looks.get((number, rank)), job) for rank, one in enumerate(found))
-            tree = self._tree(recorder, number, job)
+            tree = self._tree(recorder, numbers[number], job)
             translations.append(replace(best, alternatives=tuple(others), tree=tree))
         return translations
 
     def _search(
-        self, units: Sequence[Unit], source: Source, job: Job, recorder: Recorder | None
-    ) -> list[list[Hypothesis]]:
-        limits = [job.config.limit(len(unit.ids)) for unit in units]
+        self, units: Sequence[Unit], job: Job, recorder: Recorder | None, progress: Callable[[float], None]
+    ) -> tuple[list[list[Hypothesis]], list[int]]:
+        """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
+        stepper = Stepper(self.model, job.config, recorder)
+        waiting = sorted(range(len(units)), key=lambda number: len(units[number].ids))
+        asked: dict[int, int] = {}
+        found: dict[int, list[Hypothesis]] = {}
+        while waiting or stepper.is_busy:
+            open_lengths = [len(units[asked[number]].ids) for number in stepper.open]
+            count = places_free(open_lengths, [len(units[number].ids) for number in waiting[-1:]], job)
+            some = [waiting.pop() for _ in range(min(count, len(waiting)))]
+            asked |= zip(stepper.admit([self._request(units[number], job) for number in some]), some, strict=True)
+            stepper.step()
+            done = stepper.finished()
+            for number, hypotheses in done.items():
+                if not hypotheses:
+                    raise nothing_found(f"{units[asked[number]].text!r}", job.config)
+                found[asked[number]] = hypotheses
+            if done:
+                progress(len(found) / len(units))
+        numbers = {unit: number for number, unit in asked.items()}
+        return [found[number] for number in range(len(units))], [numbers[number] for number in range(len(units))]
+
+    def _request(self, unit: Unit, job: Job) -> Request:
+        limit = job.config.limit(len(unit.ids))
         if self.max_target is not None:
-            limits = [min(limit, self.max_target) for limit in limits]
-        demands = [unit.demands for unit in units]
-        if job.config.sample:
-            return sample(self.model, source, job.config, [name_of(unit.ids) for unit in units], limits, demands)
-        return search(self.model, source, job.config, limits, demands, recorder)
+            limit = min(limit, self.max_target)
+        return Request(self._padded([unit.ids]), limit, unit.demands, name_of(unit.ids) if job.config.sample else 0)
 
     def _look(
-        self, units: Sequence[Unit], source: Source, hypotheses: Sequence[Sequence[Hypothesis]], job: Job
+        self, units: Sequence[Unit], hypotheses: Sequence[Sequence[Hypothesis]], job: Job
     ) -> dict[tuple[int, int], Forced]:
         """Where the model looked for each hypothesis: it is asked again, so that the search is the same for all."""
         if job.heads is None and not job.trace:
             return {}
         asked = [(number, rank) for number, found in enumerate(hypotheses) for rank in range(len(found))]
-        rows = torch.tensor([number for number, _ in asked], device=source.values.device)
-        ones = [hypotheses[number][rank] for number, rank in asked]
-        answers = force(
-            self.model,
-            source.rows(rows),
-            [one.tokens for one in ones],
-            ended=[len(one.token_scores) > len(one.tokens) for one in ones],
-            look=True,
-            best=job.trace,
-        )
-        return dict(zip(asked, answers, strict=True))
+        rows = {place: units[number].ids for place, (number, _) in enumerate(asked)}
+        looks: dict[tuple[int, int], Forced] = {}
+        for places in batches_by_length(rows, job.batch_tokens, job.batch_size):
+            ones = [hypotheses[number][rank] for number, rank in (asked[place] for place in places)]
+            answers = force(
+                self.model,
+                self._padded([rows[place] for place in places]),
+                [one.tokens for one in ones],
+                ended=[len(one.token_scores) > len(one.tokens) for one in ones],
+                look=True,
+                best=job.trace,
+            )
+            looks |= zip((asked[place] for place in places), answers, strict=True)
+        return looks
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> Source:
         return moved(Source.of(rows, length=padded_length(max(map(len, rows)))), self.device)
@@ -259,7 +286,7 @@ class Translator:
 
     def _read(self, unit: Unit, hypothesis: Hypothesis, forced: Forced | None, job: Job) -> Translation:
         text = text_of(self.tokenizer, hypothesis.tokens)
-        stopped = job.wording.stopped(text)
+        stopped = before_stop(text, job.stop)
         text = one_line(text if stopped is None else stopped)
         tokens = tuple(self.tokenizer.target.pieces(list(hypothesis.tokens)))
         translation = Translation(
@@ -274,8 +301,12 @@ class Translator:
         return replace(
             translation,
             alignment=self._align(unit.text, hypothesis.tokens, forced, job, text),
-            trace=traced(self.tokenizer, unit.text, job.tag, hypothesis.tokens, forced) if job.trace else (),
+            trace=self._trace(unit, hypothesis, forced, job) if job.trace else (),
         )
+
+    def _trace(self, unit: Unit, hypothesis: Hypothesis, forced: Forced, job: Job) -> tuple[Step, ...]:
+        end = self.model.symbols.end
+        return traced(self.tokenizer, unit.text, job.tag, hypothesis.tokens, forced, end)
 
     def _scored(self, source: str, target: str, tokens: Sequence[int], forced: Forced, job: Job) -> Translation:
         return Translation(
@@ -328,6 +359,21 @@ def padded_length(length: int) -> int:
     while length > 4 * step:
         step *= 2
     return max(-(-length // step) * step, SHORTEST)
+
+
+def places_free(searched: Sequence[int], waiting: Sequence[int], job: Job) -> int:
+    """How many sentences may be admitted now, of which the longest has the first of the lengths `waiting`.
+
+    As many as the bounds of the job leave beside those whose lengths are `searched`; at least one where there is none.
+    """
+    if not waiting:
+        return 0
+    longest = max(padded_length(length) for length in (*searched, waiting[0]))
+    places = max(job.batch_tokens // job.rows // longest, 1)
+    if job.batch_size:
+        places = min(places, job.batch_size)
+    free = places - len(searched)
+    return free if free >= -(-places // REFILL) else 0
 
 
 def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int, most: int = 0) -> Iterator[list[int]]:

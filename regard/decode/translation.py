@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.decode.alignment import Alignment, moved
 from regard.decode.trace import Step
-from regard.decode.units import Plan
+from regard.decode.units import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class Translation:
 BLANK = Translation(text="", score=0.0, tokens=(), finished=True)
 
 
-def merged(plan: Plan, translations: Sequence[Translation], source: str, joiner: str) -> Translation:
+def merged(line: Line, translations: Sequence[Translation], joiner: str) -> Translation:
     """The translation of a line from those of its units; behind one that a stop string has ended comes nothing."""
-    if plan.whole:
+    if line.whole:
         return translations[0]
     done = 1 + next((place for place, one in enumerate(translations) if is_stopped(one)), len(translations) - 1)
     kept = [*translations[:done], *[BLANK] * (len(translations) - done)]
-    text = plan.join([one.text for one in kept])
-    pairs = zip(plan.units, kept, strict=True)
-    alignment = joined_alignment(list(pairs), source, text, joiner) if plan.apart else None
+    text = line.join([one.text for one in kept])
+    pairs = zip(line.units, kept, strict=True)
+    alignment = joined_alignment(list(pairs), line.text, text, joiner) if line.apart else None
     return joined(kept, text.rstrip() if done < len(kept) else text, alignment)
 
 

@@ -17,9 +17,10 @@ Join = Callable[[Sequence[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How a line is translated: its units, and how their translations become one."""
+class Line:
+    """A line of text, the units it is translated in, and how their translations become one."""
 
+    text: str
     units: tuple[str, ...]
     join: Join
     apart: bool = True
@@ -40,10 +41,10 @@ def plan_line(
     language: str,
     place: str,
     report: Callable[[str], None],
-) -> Plan:
+) -> Line:
     """A line that fits is one unit; a longer one is split, windowed or refused, and said so."""
     if limit is None or fits_surely(text, limit) or fits(text, size, limit):
-        return Plan((text,), only)
+        return Line(text, (text,), only)
     if long == "refuse":
         raise RegardError(
             f"{place} has {size(text):,} tokens, but the model was trained on at most {limit:,}. "
@@ -52,10 +53,10 @@ def plan_line(
     if long == "window":
         windows = windows_to_fit(text, size, limit, int(limit * OVERLAP))
         report(f"{place} is longer than the {limit:,} tokens the model was trained on: {len(windows):,} windows")
-        return Plan(tuple(window.text for window in windows), partial(join_windows, windows), apart=False)
+        return Line(text, tuple(window.text for window in windows), partial(join_windows, windows), apart=False)
     pieces = split_to_fit(text, size, limit, language)
     report(f"{place} is longer than the {limit:,} tokens the model was trained on: split into {len(pieces):,}")
-    return Plan(tuple(piece.text for piece in pieces), partial(rejoined, pieces))
+    return Line(text, tuple(piece.text for piece in pieces), partial(rejoined, pieces))
 
 
 def fits_surely(text: str, limit: int) -> bool:

@@ -38,6 +38,13 @@ class State(Protocol):
         """Rows `parents`, in that order; a row may be repeated (a beam widens) or missing (a sentence is finished)."""
         ...
 
+    def join(self, other: Self) -> Self:
+        """These rows, and behind them those of `other`, which may have taken fewer or more steps.
+
+        Where the two give logits of different widths, the joined state fills the narrower up with −∞.
+        """
+        ...
+
 
 @runtime_checkable
 class Decodable(Protocol):

@@ -16,12 +16,12 @@ from regard.data.batch import Batch, Source
 from regard.errors import ConfigError
 from regard.models.interface import Architecture, Limits, Shapes
 from regard.models.transformer_presets import PRESETS, fitted_preset
-from regard.nn.attention import KVCache, MultiHeadAttention, Probe
+from regard.nn.attention import KVCache, MultiHeadAttention, Probe, padded_keys
 from regard.nn.dropout import dropout
 from regard.nn.embedding import Embedding, new_matrix
 from regard.nn.feedforward import FeedForward
 from regard.nn.linear import linear
-from regard.nn.masks import causal_mask, key_mask
+from regard.nn.masks import causal_mask, key_mask, lengths_mask, used_keys
 from regard.nn.positions import POSITIONS, build_positions
 from regard.text.symbols import RESERVED, Symbols
 
@@ -168,59 +168,119 @@ class DecoderLayer(nn.Module):
         return self.residuals[2](x, self.feedforward)
 
     def remember(self, memory: Float[Tensor, "B S D"]) -> KVCache:
-        """The source's keys and values, by this layer's own projections."""
-        return self.cross_attention.remember(memory).contiguous()
+        """The source's keys and values, by this layer's own projections, as many as `attend_by_row` likes."""
+        return self.cross_attention.remember(memory).sized(padded_keys(memory.size(1)))
 
     def step(
-        self,
-        x: Float[Tensor, "R 1 D"],
-        past: KVCache | None,
-        memory: KVCache,
-        memory_mask: Bool[Tensor, "M 1 1 S"],
-        probe: Probe | None,
-    ) -> tuple[Float[Tensor, "R 1 D"], KVCache]:
-        """One position more. `memory` has M sentences; the R = M·W rows of a sentence's beam are its W queries."""
-        grown = past
+        self, x: Float[Tensor, "R 1 D"], past: KVCache, memory: KVCache, turn: Turn, probe: Probe | None
+    ) -> Float[Tensor, "R 1 D"]:
+        """One position more, written into `past`. `memory` has M sentences, each with W of the R = M·W rows."""
 
         def look_back(y: Tensor) -> Tensor:
-            nonlocal grown
-            new = self.attention.remember(y).contiguous()
-            grown = new if past is None else past.append(new.keys, new.values)
-            return self.attention.step(self.attention.queries(y), grown, None, probe)
+            q, k, v = self.attention.split(y)
+            past.write(turn.places, KVCache(k, v))
+            return self.attention.step(q, past, turn.mask, probe)
 
         def look_across(y: Tensor) -> Tensor:
             grouped = y.view(memory.keys.size(0), -1, y.size(-1))
             queries = self.cross_attention.queries(grouped)
-            return self.cross_attention.step(queries, memory, memory_mask, probe).reshape(y.shape)
+            return self.cross_attention.step(queries, memory, turn.memory_mask, probe).reshape(y.shape)
 
         x = self.residuals[0](x, look_back)
         x = self.residuals[1](x, look_across)
-        assert grown is not None
-        return self.residuals[2](x, self.feedforward), grown
+        return self.residuals[2](x, self.feedforward)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a step is to every layer: where each row writes, and what it may look at."""
+
+    places: int | Int[Tensor, " R"]
+    mask: Bool[Tensor, "R 1 1 K"]
+    memory_mask: Bool[Tensor, "M 1 1 S"]
 
 
 @dataclass(frozen=True, slots=True)
 class TransformerState:
-    """Between two steps: the past of each row, and the source of each sentence once for all its rows."""
+    """Between two steps: the past of each row, and the source of each sentence once for all its rows.
+
+    Rows may have any age. Pasts and memories have room for a multiple of `KEY_STRIDE` positions, as many as the oldest
+    row and the longest source need; what lies behind a row's own is masked.
+    """
 
     memories: tuple[KVCache, ...]  # a decoder layer each, M sentences
     memory_mask: Bool[Tensor, "M 1 1 S"]
     owners: Int[Tensor, " R"]  # the sentence of each row; rows of one sentence lie together, as many for each
-    pasts: tuple[KVCache, ...] = ()
-    length: int = 0
+    ages: Int[Tensor, " R"]  # positions read
+    span: tuple[int, int]  # the lowest and the highest age
+    pasts: tuple[KVCache, ...]  # a decoder layer each
+    parents: Int[Tensor, " R"] | None = None  # the row of `pasts` that each continues; None: each its own
 
     def reorder(self, parents: Int[Tensor, " R2"]) -> TransformerState:
-        owners = self.owners[parents]
+        """The pasts are copied when a step writes into them, which is once, however often rows change places."""
+        owners, ages = self.owners[parents], self.ages[parents]
+        same = torch.equal(owners, self.owners)
+        sources = (self.memories, self.memory_mask, self.owners) if same else self._sources(owners)
+        return TransformerState(
+            *sources,
+            ages=ages,
+            span=self.span if self.span[0] == self.span[1] else (int(ages.min()), int(ages.max())),
+            pasts=self.pasts,
+            parents=parents if self.parents is None else self.parents[parents],
+        )
+
+    def join(self, other: TransformerState) -> TransformerState:
+        """These rows, and behind them those of `other`."""
+        if self.width != other.width:
+            return self._apart().join(other._apart())
+        size = max(self.memory_mask.size(-1), other.memory_mask.size(-1))
+        room = max(state.pasts[0].size for state in (self, other))
+        return TransformerState(
+            memories=tuple(one.sized(size).join(two.sized(size)) for one, two in pairs(self.memories, other.memories)),
+            memory_mask=torch.cat([widened(self.memory_mask, size), widened(other.memory_mask, size)]),
+            owners=torch.cat([self.owners, other.owners + self.memory_mask.size(0)]),
+            ages=torch.cat([self.ages, other.ages]),
+            span=(min(self.span[0], other.span[0]), max(self.span[1], other.span[1])),
+            pasts=tuple(one.join(two) for one, two in pairs(self.at_home(room), other.at_home(room))),
+        )
+
+    @property
+    def width(self) -> int:
+        """Rows of each sentence."""
+        return len(self.owners) // max(self.memory_mask.size(0), 1)
+
+    def at_home(self, size: int, *, fresh: bool = False) -> tuple[KVCache, ...]:
+        """The past of each row in its place, with room for `size` positions; a copy if `fresh`."""
+        if self.parents is None and not fresh:
+            return tuple(past.sized(size) for past in self.pasts)
+        return tuple(past.copied(size, self.parents) for past in self.pasts)
+
+    def _apart(self) -> TransformerState:
+        """With a copy of its source for each row."""
+        memories, mask, owners = self._sources(self.owners, evenly=False)
+        return replace(self, memories=memories, memory_mask=mask, owners=owners)
+
+    def _sources(
+        self, owners: Int[Tensor, " R2"], *, evenly: bool = True
+    ) -> tuple[tuple[KVCache, ...], Bool[Tensor, "M2 1 1 S2"], Int[Tensor, " R2"]]:
+        """The memories and masks of these owners, cut to the longest, and the place of each owner among them."""
         sentences, counts = torch.unique_consecutive(owners, return_counts=True)
-        if bool((counts != counts[0]).any()):  # rows that do not group evenly own a copy each
+        if not evenly or bool((counts != counts[0]).any()):  # rows that do not group evenly own a copy each
             sentences, counts = owners, torch.ones_like(owners)
-        memories, mask = self.memories, self.memory_mask
-        if not torch.equal(sentences, torch.arange(mask.size(0))):
-            memories = tuple(memory.rows(sentences) for memory in memories)
-            mask = mask[sentences]
-        numbered = torch.arange(sentences.numel()).repeat_interleave(int(counts[0]))
-        pasts = tuple(past.rows(parents) for past in self.pasts)
-        return TransformerState(memories, mask, numbered, pasts, self.length)
+        mask = self.memory_mask[sentences]
+        size = padded_keys(used_keys(mask))
+        memories = tuple(memory.copied(size, sentences) for memory in self.memories)
+        numbered = torch.arange(len(sentences), device=owners.device).repeat_interleave(int(counts[0]))
+        return memories, mask[..., :size], numbered
+
+
+def pairs(ones: tuple[KVCache, ...], others: tuple[KVCache, ...]) -> zip[tuple[KVCache, KVCache]]:
+    return zip(ones, others, strict=True)
+
+
+def widened(mask: Bool[Tensor, "M 1 1 S"], size: int) -> Bool[Tensor, "M 1 1 size"]:
+    """With positions behind, at which nobody looks."""
+    return nn.functional.pad(mask, (0, size - mask.size(-1)))
 
 
 class Transformer(nn.Module):
@@ -279,18 +339,28 @@ class Transformer(nn.Module):
     def start(self, source: Source, probe: Probe | None = None) -> TransformerState:
         memory = self.encode(source, probe)
         memories = tuple(layer.remember(memory) for layer in self.decoder_layers)
-        return TransformerState(memories, key_mask(source.mask), torch.arange(memory.size(0)))
+        rows = torch.arange(memory.size(0), device=memory.device)
+        return TransformerState(
+            memories=memories,
+            memory_mask=widened(key_mask(source.mask), memories[0].size),
+            owners=rows,
+            ages=torch.zeros_like(rows),
+            span=(0, 0),
+            pasts=tuple(layer.attention.nothing(memory) for layer in self.decoder_layers),
+        )
 
     def step(
         self, tokens: Int[Tensor, " R"], state: TransformerState, probe: Probe | None = None
     ) -> tuple[Float[Tensor, "R V"], TransformerState]:
-        x = self.target_embedding(tokens[:, None], state.length)
-        pasts: list[KVCache] = []
-        for number, (layer, memory) in enumerate(zip(self.decoder_layers, state.memories, strict=True)):
-            past = state.pasts[number] if state.pasts else None
-            x, grown = layer.step(x, past, memory, state.memory_mask, probe)
-            pasts.append(grown)
-        after = TransformerState(state.memories, state.memory_mask, state.owners, tuple(pasts), state.length + 1)
+        youngest, oldest = state.span
+        x = self.target_embedding.at(tokens, state.ages, oldest)[:, None]
+        ages, size = state.ages + 1, padded_keys(oldest + 1)
+        places = oldest if youngest == oldest else state.ages
+        turn = Turn(places, lengths_mask(ages, size), state.memory_mask)
+        pasts = state.at_home(size, fresh=True)
+        for layer, past, memory in zip(self.decoder_layers, pasts, state.memories, strict=True):
+            x = layer.step(x, past, memory, turn, probe)
+        after = replace(state, ages=ages, span=(youngest + 1, oldest + 1), pasts=pasts, parents=None)
         return self.project(self.decoder_norm(x[:, 0])), after
 
     def step_and_look(

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.errors import ConfigError
 from regard.nn.dropout import dropout as drop
 from regard.nn.linear import Linear, linear
+from regard.nn.masks import used_keys
 
 log = logging.getLogger(__name__)
 
@@ -91,24 +92,46 @@ def attend(
     return drop(weights, dropout, training=True) @ v_BNKH
 
 
+KEY_STRIDE = 8
+"""`attend_by_row` is given a multiple of so many keys: then its sums are in one order, however many are padding."""
+FEWEST_SCORES = 16
+"""A softmax over less than a vector register adds in another order than one over more."""
+
+
+def padded_keys(count: int) -> int:
+    """The least number of keys for `attend_by_row` that holds `count`."""
+    return -(-count // KEY_STRIDE) * KEY_STRIDE
+
+
 def attend_by_row(
     q_BNTH: Float[Tensor, "B N T H"],
     k_BNKH: Float[Tensor, "B N K H"],
     v_BNKH: Float[Tensor, "B N K Hv"],
-    mask: Bool[Tensor, "#B 1 #T K"] | None = None,
+    mask: Bool[Tensor, "#B 1 #T K"],
+    *,
+    probe: Probe | None = None,
+    block: str = "",
 ) -> Float[Tensor, "B N T Hv"]:
     """`attend` for the few queries of a decoder's step, without a matrix product.
 
-    A row's bits then depend on its own query and keys alone. In the fused kernel they depend also on the thread that
-    takes the row: each has a scratch of its own, which may be aligned differently. With a query or a handful of them
-    this is as fast.
+    A row's bits depend on its own query and on the keys it may look at, and on nothing else: rows of different ages,
+    and sources of different lengths, share a call. K is a multiple of `KEY_STRIDE`, what is masked has finite keys and
+    values, and more of it adds zeros at the end of every sum, which changes no bit (tests/parity/test_padded_keys.py
+    holds that against the kernels). In the fused kernel the bits depend on K, and on the thread that takes a row. With
+    a handful of queries this is as fast.
     """
     scores = (q_BNTH.contiguous()[:, :, :, None] * k_BNKH[:, :, None]).sum(-1) / math.sqrt(q_BNTH.size(-1))
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(-1)
-    if mask is not None:
-        weights = weights * mask.any(-1, keepdim=True)
+    lowest = torch.finfo(scores.dtype).min
+    scores = scores.masked_fill(~mask, lowest)
+    keys = scores.size(-1)
+    if keys < FEWEST_SCORES:
+        weights = F.pad(scores, (0, FEWEST_SCORES - keys), value=lowest).softmax(-1)[..., :keys]
+    else:
+        weights = scores.softmax(-1)
+    weights = weights * mask.any(-1, keepdim=True)
+    if probe is not None:
+        seen = used_keys(mask)
+        probe.record(block, q_BNTH, k_BNKH[:, :, :seen], scores[..., :seen], weights[..., :seen])
     return (weights[..., None] * v_BNKH[:, :, None]).sum(-2)
 
 
@@ -124,20 +147,47 @@ def join_heads(x_BNTH: Float[Tensor, "B N T H"]) -> Float[Tensor, "B T NH"]:
 
 @dataclass(slots=True)
 class KVCache:
-    """Keys and values by head; a decoder's grows by one position a step."""
+    """Keys and values by head, with room for K positions; what lies behind a row's last is finite and never read."""
 
     keys: Float[Tensor, "B N K H"]
     values: Float[Tensor, "B N K Hv"]
 
-    def append(self, keys: Tensor, values: Tensor) -> KVCache:
-        return KVCache(torch.cat([self.keys, keys], dim=2), torch.cat([self.values, values], dim=2))
+    @property
+    def size(self) -> int:
+        return self.keys.size(2)
 
-    def rows(self, index: Tensor) -> KVCache:
-        return KVCache(self.keys.index_select(0, index), self.values.index_select(0, index))
+    def sized(self, size: int) -> KVCache:
+        """With room for `size` positions, laid out as the axes say; itself where it is so."""
+        if self.size == size and self.keys.is_contiguous() and self.values.is_contiguous():
+            return self
+        return self.copied(size)
 
-    def contiguous(self) -> KVCache:
-        """Laid out as the axes say, which is how `attend_by_row` reads them."""
-        return KVCache(self.keys.contiguous(), self.values.contiguous())
+    def copied(self, size: int, rows: Int[Tensor, " R"] | None = None) -> KVCache:
+        """A copy of all rows, or of these, with room for `size` positions."""
+        return KVCache(resized(self.keys, size, rows), resized(self.values, size, rows))
+
+    def write(self, places: int | Int[Tensor, " B"], new: KVCache) -> None:
+        """The one position of `new` at `places`: of all rows, or each at its own."""
+        rows = slice(None) if isinstance(places, int) else torch.arange(len(places), device=places.device)
+        self.keys[rows, :, places] = new.keys[:, :, 0]
+        self.values[rows, :, places] = new.values[:, :, 0]
+
+    def join(self, other: KVCache) -> KVCache:
+        """The rows of both, which have room for equally many positions."""
+        return KVCache(torch.cat([self.keys, other.keys]), torch.cat([self.values, other.values]))
+
+
+def resized(x: Float[Tensor, "B N K H"], size: int, rows: Int[Tensor, " R"] | None) -> Float[Tensor, "R N size H"]:
+    """A copy of these rows, or all, cut to `size` positions or filled up with zeros."""
+    kept = x[:, :, :size]
+    if rows is not None:
+        kept = kept.index_select(0, rows)
+    elif kept.size(2) == size:
+        return kept.clone(memory_format=torch.contiguous_format)
+    missing = size - kept.size(2)
+    if not missing:
+        return kept
+    return torch.cat([kept, kept.new_zeros(kept.size(0), kept.size(1), missing, kept.size(3))], 2)
 
 
 class MultiHeadAttention(nn.Module):
@@ -193,9 +243,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Self-attention, or attention over `memory`."""
         if memory is None:
-            q, k, v = linear(query, self.weight, self.bias).split(self.sizes, dim=-1)
-            cache = KVCache(split_heads(k, self.heads), split_heads(v, self.heads))
-            return self.over(split_heads(q, self.heads), cache, mask, probe)
+            q_BNTH, k_BNTH, v_BNTH = self.split(query)
+            return self.over(q_BNTH, KVCache(k_BNTH, v_BNTH), mask, probe)
         return self.over(self.queries(query), self.remember(memory), mask, probe)
 
     def over(
@@ -214,13 +263,19 @@ class MultiHeadAttention(nn.Module):
         self,
         q_BNTH: Float[Tensor, "B N T H"],
         cache: KVCache,
-        mask: Bool[Tensor, "#B 1 #T K"] | None = None,
+        mask: Bool[Tensor, "#B 1 #T K"],
         probe: Probe | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """`over`, for the few queries of a decoder's step."""
-        if probe is not None:
-            return self.over(q_BNTH, cache, mask, probe)
-        return self.output(join_heads(attend_by_row(q_BNTH, cache.keys, cache.values, mask)))
+        """`over`, for the few queries of a decoder's step; see `attend_by_row`."""
+        heads = attend_by_row(q_BNTH, cache.keys, cache.values, mask, probe=probe, block=self.block)
+        return self.output(join_heads(heads))
+
+    def split(
+        self, x: Float[Tensor, "B T D"]
+    ) -> tuple[Float[Tensor, "B N T H"], Float[Tensor, "B N T H"], Float[Tensor, "B N T Hv"]]:
+        """Queries, keys and values of `x`, in one product."""
+        q, k, v = linear(x, self.weight, self.bias).split(self.sizes, dim=-1)
+        return split_heads(q, self.heads), split_heads(k, self.heads), split_heads(v, self.heads)
 
     def queries(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T H"]:
         size = self.sizes[0]
@@ -232,6 +287,11 @@ class MultiHeadAttention(nn.Module):
         both = linear(x, self.weight[size:], None if self.bias is None else self.bias[size:])
         keys, values = both.split(self.sizes[1:], dim=-1)
         return KVCache(split_heads(keys, self.heads), split_heads(values, self.heads))
+
+    def nothing(self, x: Float[Tensor, "B K D"]) -> KVCache:
+        """Keys and values of no position, for as many rows as `x` has."""
+        shape = (x.size(0), self.heads, 0)
+        return KVCache(x.new_zeros(*shape, self.key_width), x.new_zeros(*shape, self.value_width))
 
     def kernels(self) -> dict[str, Tensor]:
         """Each matrix and bias by head, named, whatever the storage: (D, heads, width) in, (heads, width, D) out."""

@@ -29,5 +29,12 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "B T"], start: int = 0) -> Float[Tensor, "B T D"]:
         """`start` is the position of the first token, when a cache holds those before it."""
+        return self._placed(tokens, self.positions(tokens.size(1), start))
+
+    def at(self, tokens: Int[Tensor, " R"], places: Int[Tensor, " R"], longest: int) -> Float[Tensor, "R D"]:
+        """A token a row, each at a position of its own, of which none is above `longest`."""
+        return self._placed(tokens, self.positions.upto(longest + 1)[places])
+
+    def _placed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         scaled = F.embedding(tokens, self.weight) * math.sqrt(self.weight.size(1))
-        return dropout(scaled + self.positions(tokens.size(1), start), self.dropout, self.training)
+        return dropout(scaled + positions, self.dropout, self.training)

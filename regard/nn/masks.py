@@ -25,6 +25,12 @@ def lengths_mask(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B 1 1 S
     return key_mask(torch.arange(size, device=lengths.device)[None, :] < lengths[:, None])
 
 
+def used_keys(mask: Bool[Tensor, "*B K"]) -> int:
+    """How many keys there are up to the last at which any query may look; what comes behind is padding of all."""
+    used = mask.flatten(0, -2).any(0).nonzero()
+    return int(used[-1]) + 1 if len(used) else 0
+
+
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 T K"]:
     """The look-ahead mask. Aligned to the last key, so it also holds with a cache."""
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)[None, None]

@@ -46,11 +46,15 @@ class SinusoidPositions(nn.Module):
         self.table: Tensor
         self.register_buffer("table", sinusoids(initial, width, layout), persistent=False)
 
-    def forward(self, count: int, start: int = 0) -> Float[Tensor, "count D"]:
-        if start + count > self.table.size(0):
-            grown = sinusoids(2 * (start + count), self.width, self.layout)
+    def upto(self, end: int) -> Float[Tensor, "_ D"]:
+        """A table of at least `end` positions."""
+        if end > self.table.size(0):
+            grown = sinusoids(2 * end, self.width, self.layout)
             self.table = grown.to(self.table)
-        return self.table[start : start + count]
+        return self.table
+
+    def forward(self, count: int, start: int = 0) -> Float[Tensor, "count D"]:
+        return self.upto(start + count)[start : start + count]
 
 
 class LearnedPositions(nn.Module):
@@ -60,14 +64,18 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(limit, width).normal_(std=width**-0.5))
 
-    def forward(self, count: int, start: int = 0) -> Float[Tensor, "count D"]:
+    def upto(self, end: int) -> Float[Tensor, "_ D"]:
+        """The table, if it has `end` positions."""
         limit = self.weight.size(0)
-        if start + count > limit:
+        if end > limit:
             raise RegardError(
-                f"the input has {start + count} positions, but this model has learned only {limit} "
+                f"the input has {end} positions, but this model has learned only {limit} "
                 f"(model.max_positions={limit}); split the input, or train with sinusoid positions"
             )
-        return self.weight[start : start + count]
+        return self.weight
+
+    def forward(self, count: int, start: int = 0) -> Float[Tensor, "count D"]:
+        return self.upto(start + count)[start : start + count]
 
 
 def build_positions(kind: str, width: int, limit: int) -> SinusoidPositions | LearnedPositions:

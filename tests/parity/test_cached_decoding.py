@@ -109,7 +109,7 @@ class Rows:
         """Each row reads a token of its own; its logits are those of its sentence and prefix."""
         for prefix in self.prefixes:
             prefix.append(int(torch.randint(FIRST_WORD, TARGET_WORDS, ())))
-        first = self.state.length == 0
+        first = self.state.span == (0, 0)
         tokens = [self.model.symbols.start if first else prefix[-2] for prefix in self.prefixes]
         with torch.no_grad():
             logits, self.state = self.model.step(torch.tensor(tokens), self.state)

@@ -20,9 +20,8 @@ from torch import Tensor
 from regard.decode.ensemble import Ensemble
 from regard.decode.forced import force
 from regard.decode.record import CUT, DROPPED, FINISHED, OPEN, Recorder, Tree
-from regard.decode.rules import Demands, Judge
-from regard.decode.sample import sample
-from regard.decode.search import Hypothesis, SearchConfig, search
+from regard.decode.request import Demands, Judge
+from regard.decode.search import Hypothesis, SearchConfig, sample, search
 from regard.errors import RunError
 from regard.models.interface import Source
 from regard.text.tokenizer import END, PAD, START
@@ -87,6 +86,11 @@ class Gaze:
 
     def reorder(self, parents: Tensor) -> Gaze:
         return Gaze(self.hashes.reorder(parents), self.mask[parents])
+
+    def join(self, other: Gaze) -> Gaze:
+        size = max(self.mask.size(1), other.mask.size(1))
+        masks = [torch.nn.functional.pad(one.mask, (0, size - one.mask.size(1))) for one in (self, other)]
+        return Gaze(self.hashes.join(other.hashes), torch.cat(masks))
 
 
 def random_judge(seed: int, share: int) -> Judge:

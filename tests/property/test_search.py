@@ -30,6 +30,9 @@ class Hashes:
     def reorder(self, parents: Tensor) -> Hashes:
         return Hashes(self.values[parents])
 
+    def join(self, other: Hashes) -> Hashes:
+        return Hashes(torch.cat([self.values, other.values]))
+
 
 class Hashed:
     """Logits looked up by a hash of the source and the whole prefix."""

@@ -146,7 +146,7 @@ class Watching(Echo):
     def step_and_look(self, tokens: Tensor, state: Any) -> tuple[Tensor, Reading, Tensor]:
         logits, after = self.step(tokens, state)
         looks = torch.full((len(tokens), 1, 2, state.tokens.size(1)), 0.001)
-        looks[:, 0, 0, min(state.place, state.tokens.size(1) - 1)] = 1.0
+        looks[:, 0, 0].scatter_(1, state.now(), 1.0)
         looks[:, 0, 1, 0] = 1.0
         return logits, after, looks
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from regard.decode.config import SearchConfig
-from regard.decode.rules import Demands
+from regard.decode.request import Demands
 from regard.decode.search import search
 from regard.decode.translate import Translation, Translator
 from regard.errors import ConfigError, RegardError

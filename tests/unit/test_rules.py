@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.decode.rules import NEVER_GENERATED, Demands, banned, penalised, ranking
-from regard.decode.sample import sample
-from regard.decode.search import Hypothesis, SearchConfig, search
+from regard.decode.request import Demands
+from regard.decode.rules import Written, banned, penalised, penalised_by_row, ranking
+from regard.decode.search import Hypothesis, SearchConfig, sample, search
 from regard.models.interface import Source
 from regard.text.symbols import RESERVED, Symbols
 from regard.text.tokenizer import END, PAD, START
@@ -28,6 +28,9 @@ class Nothing:
     """A state that remembers nothing."""
 
     def reorder(self, parents: Tensor) -> Nothing:
+        return self
+
+    def join(self, other: Nothing) -> Nothing:
         return self
 
 
@@ -81,6 +84,11 @@ LOGITS = torch.tensor([[-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0]])
 HISTORY = torch.tensor([[C, A, C, C, D]])
 
 
+def written(history: Tensor) -> Written:
+    """Rows of one length."""
+    return Written(history, torch.full((len(history),), history.size(1)), {})
+
+
 def test_the_frequency_penalty_is_taken_for_each_time():
     changed = penalised(LOGITS, HISTORY, SearchConfig(frequency_penalty=0.25)) - LOGITS
     assert changed.tolist() == [[0, 0, 0, 0, -0.25, 0, -0.75, -0.25]]
@@ -114,6 +122,25 @@ def test_each_row_counts_its_own_tokens():
     assert changed.tolist() == [[0, 0, 0, 0, -2, 0, 0, 0], [0, 0, 0, 0, 0, -1, -1, 0]]
 
 
+def test_each_row_counts_as_far_as_it_has_come():
+    """What lies behind a row's own length is nobody's."""
+    table = torch.tensor([[A, A, B, C], [B, C, C, D], [D, D, D, D], [A, A, B, C]])
+    lengths = torch.tensor([2, 3, 0, 4])
+    config = SearchConfig(frequency_penalty=1.0, presence_penalty=0.5, repetition_penalty=2.0)
+    found = penalised_by_row(LOGITS.repeat(4, 1), Written(table, lengths, {}), config)
+    for row, length in enumerate(lengths.tolist()):
+        assert torch.equal(found[row : row + 1], penalised(LOGITS, table[row : row + 1, :length], config))
+
+
+def test_each_row_is_banned_from_what_its_own_length_and_prefix_ban():
+    table = torch.tensor([[A, A, B, C], [B, C, B, D], [D, D, D, D], [A, B, B, C]])
+    lengths, prefixes = torch.tensor([1, 3, 0, 2]), {2: (A, C), 3: (A, B, D)}
+    config = SearchConfig(no_repeat_ngram=1, min_length=2)
+    ranked = ranking(LOGITS.repeat(4, 1), torch.zeros(4, SIZE), Written(table, lengths, prefixes), config, RESERVED)
+    allowed = [set(row.isfinite().nonzero().flatten().tolist()) for row in ranked]
+    assert allowed == [{3, B, C, D}, {END, 3, A, D}, {A}, {D}]
+
+
 def test_nothing_written_nothing_penalised():
     config = SearchConfig(frequency_penalty=9.0, presence_penalty=9.0, repetition_penalty=9.0)
     assert torch.equal(penalised(LOGITS, torch.zeros(1, 0, dtype=torch.long), config), LOGITS)
@@ -122,7 +149,7 @@ def test_nothing_written_nothing_penalised():
 def test_the_logits_that_come_in_are_not_changed():
     before = LOGITS.clone()
     config = SearchConfig(frequency_penalty=1.0, min_length=9)
-    ranking(LOGITS, LOGITS.log_softmax(-1), HISTORY, config, [()])
+    ranking(LOGITS, LOGITS.log_softmax(-1), written(HISTORY), config, RESERVED)
     assert torch.equal(LOGITS, before)
 
 
@@ -202,7 +229,7 @@ def test_what_would_repeat_an_n_gram_is_banned_and_nothing_else(size: int):
     seen = 0
     for length in (*range(8), 13):
         history = torch.randint(A, C, (11, length), generator=generator)  # of two words, so that much repeats
-        mask = banned(torch.zeros(11, SIZE), history, SearchConfig(no_repeat_ngram=size), [()] * 11)
+        mask = banned(torch.zeros(11, SIZE), history, SearchConfig(no_repeat_ngram=size), [()] * 11, END)
         for row, past in enumerate(history.tolist()):
             old = {tuple(past[place : place + size]) for place in range(length - size + 1)}
             expected = {token for token in range(SIZE) if tuple([*past, token][-size:]) in old}
@@ -290,7 +317,7 @@ def test_a_translation_may_be_its_prefix_alone():
 
 def test_padding_and_start_are_never_generated():
     model = Steady({PAD: 9.0, START: 8.0, A: 1.0, END: 0.5})
-    assert set(NEVER_GENERATED) == {PAD, START}
+    assert set(RESERVED.never) == {PAD, START}
     for config in (SearchConfig(beam=1), SearchConfig(beam=5, nbest=5), SearchConfig(beam=4, groups=2, nbest=4)):
         for one in search(model, source([A]), config, [4])[0]:
             assert set(one.tokens) == {A} or not one.tokens
@@ -321,6 +348,6 @@ def test_what_is_banned_takes_nothing_from_the_others_and_gives_nothing():
     logits = torch.tensor([[0.0, 0.0, 5.0, 0.0, 1.0, 2.0, 3.0, 4.0]])
     log_probs = logits.log_softmax(-1)
     history = torch.zeros(1, 0, dtype=torch.long)
-    ranked = ranking(logits, log_probs.clone(), history, SearchConfig(min_length=1), [()])
+    ranked = ranking(logits, log_probs.clone(), written(history), SearchConfig(min_length=1), RESERVED)
     assert ranked[0, [PAD, START, END]].tolist() == [-math.inf] * 3
     assert torch.equal(ranked[0, 3:], log_probs[0, 3:])

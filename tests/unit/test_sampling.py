@@ -18,8 +18,8 @@ from torch import Tensor
 
 from regard.decode import sample as sampling
 from regard.decode.config import SearchConfig
-from regard.decode.sample import filtered, gumbel, sample
-from regard.decode.search import search
+from regard.decode.sample import filtered, gumbel
+from regard.decode.search import sample, search
 from regard.errors import RunError
 from regard.models.interface import Source
 from regard.text.symbols import RESERVED

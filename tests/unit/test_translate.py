@@ -28,10 +28,19 @@ class Reading:
     """What each row reads, and how far it is."""
 
     tokens: Tensor
-    place: int
+    places: Tensor
 
     def reorder(self, parents: Tensor) -> Reading:
-        return Reading(self.tokens[parents], self.place)
+        return Reading(self.tokens[parents], self.places[parents])
+
+    def join(self, other: Reading) -> Reading:
+        size = max(self.tokens.size(1), other.tokens.size(1))
+        tokens = [torch.nn.functional.pad(one.tokens, (0, size - one.tokens.size(1))) for one in (self, other)]
+        return Reading(torch.cat(tokens), torch.cat([self.places, other.places]))
+
+    def now(self) -> Tensor:
+        """Where each row is, or at the last place."""
+        return self.places.clamp(max=self.tokens.size(1) - 1)[:, None]
 
 
 @dataclass
@@ -44,14 +53,13 @@ class Echo:
 
     def start(self, source: Source) -> Reading:
         self.shapes.append((source.values.size(0), source.values.size(1)))
-        return Reading(source.values, 0)
+        return Reading(source.values, torch.zeros(len(source), dtype=torch.long))
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Reading]:
         logits = torch.zeros(len(tokens), self.size)
         logits[:, self.size - 1] = 4.0
-        place = min(state.place, state.tokens.size(1) - 1)
-        logits.scatter_(1, state.tokens[:, place, None], 9.0)
-        return logits, Reading(state.tokens, state.place + 1)
+        logits.scatter_(1, state.tokens.gather(1, state.now()), 9.0)
+        return logits, Reading(state.tokens, state.places + 1)
 
 
 def translator(**settings: Any) -> Translator:
@@ -83,14 +91,56 @@ def test_blank_lines_never_reach_the_model():
     assert echo.shapes == []
 
 
-def test_batches_hold_similar_lengths_within_the_budget_of_tokens():
-    echo = Echo()
-    lines = ["x" * length for length in (3, 19, 4, 20, 3, 5)]
-    Translator(model=echo, tokenizer=TOKENIZER).translate(lines, beam=2, batch_tokens=128)
-    assert echo.shapes == [(2, 24), (4, 16)]
-    echo.shapes.clear()
-    Translator(model=echo, tokenizer=TOKENIZER).translate(lines, beam=2, batch_size=3)
-    assert echo.shapes == [(2, 24), (3, 16), (1, 16)]
+@dataclass
+class Crowd(Echo):
+    """An echo that notes how many rows it steps at once, and how wide their sources are."""
+
+    crowds: list[tuple[int, int]] = field(default_factory=list)
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Reading]:
+        self.crowds.append((len(tokens), state.tokens.size(1)))
+        return super().step(tokens, state)
+
+
+def test_sentences_are_searched_side_by_side_within_the_budget_and_freed_places_are_refilled():
+    crowd, lines = Crowd(), ["x" * length for length in (3, 19, 4, 20, 3, 5)]
+    assert texts(Translator(model=crowd, tokenizer=TOKENIZER).translate(lines, beam=2, batch_tokens=128)) == lines
+    assert crowd.shapes[0] == (2, 24)  # the longest first; a third would need 3 × 2 × 24 places
+    assert sum(rows for rows, _ in crowd.shapes) == 6
+    assert all(rows * length <= 128 for rows, length in crowd.crowds)
+    assert len(crowd.crowds) < 21 + 6 + 5  # each does not wait for all before it
+    crowd = Crowd()
+    Translator(model=crowd, tokenizer=TOKENIZER).translate(lines, beam=2, batch_size=3)
+    assert crowd.shapes[:2] == [(2, 24), (1, 16)]  # encoded apart, searched together
+    assert crowd.crowds[0] == (6, 24)
+    assert max(rows for rows, _ in crowd.crowds) == 6
+
+
+def test_a_place_is_refilled_when_it_is_worth_an_encoders_call():
+    crowd = Crowd()
+    lines = ["x" * length for length in range(1, 65)]
+    Translator(model=crowd, tokenizer=TOKENIZER).translate(lines, beam=1, batch_size=16)
+    assert all(rows >= 2 for rows, _ in crowd.shapes[:-1] if rows)
+    assert max(rows for rows, _ in crowd.crowds) == 16
+
+
+def test_lines_are_prepared_once_and_translated_as_often_as_one_likes():
+    class Counting(ByteCodec):
+        asked = 0
+
+        def encode(self, text: str) -> list[int]:
+            Counting.asked += 1
+            return super().encode(text)
+
+    codec = Counting(["news"])
+    echo = Translator(model=Echo(), tokenizer=Tokenizer(codec, codec))
+    prepared = echo.prepare(SENTENCES, beam=1)
+    assert Counting.asked > 0
+    Counting.asked, seen = 0, list[int]()
+    for _ in range(3):
+        assert texts(echo.run(prepared, progress=seen.append)) == ECHOED
+    assert Counting.asked == 0
+    assert seen[-1] == len(SENTENCES)
 
 
 def test_a_sentence_above_the_budget_stands_alone():

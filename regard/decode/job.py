@@ -1,0 +1,79 @@
+"""One call, checked: how to search, what is asked of the translations in words, what is given beside them.
+
+Words become token ids and judges here, so that the search knows of neither words nor characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.decode.alignment import Heads
+from regard.decode.config import SearchConfig
+from regard.decode.request import Demands
+from regard.decode.wording import Terms, ends_at, forbids_words, holds_term, known_tokens, whole
+from regard.errors import ConfigError
+from regard.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The settings of one call."""
+
+    config: SearchConfig
+    # What is asked of each translation, as text.
+    prefix: str
+    """Each begins with it."""
+    banned: tuple[str, ...]
+    """None holds one of these as a whole word or phrase, written as it is here."""
+    required: tuple[str, ...]
+    """Each holds all of these."""
+    stop: tuple[str, ...]
+    """A translation is complete before the first of these; it is not part of it."""
+    terms: Terms
+    """(source term, target term): where the source holds the one, the translation holds the other."""
+    keep: tuple[Any, ...]
+    """Patterns: what they match in the source comes out unchanged."""
+    # What is given beside the text.
+    heads: Heads | None
+    trace: int
+    tree: bool
+    # How.
+    tag: str | None
+    long: str
+    batch_tokens: int
+    batch_size: int
+    progress: Callable[[int], None]
+    report: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        for option, texts in {"ban": self.banned, "require": self.required, "stop": self.stop}.items():
+            if not all(text.strip() for text in texts):
+                raise ConfigError(f"--{option} is given an empty text; leave it out, or name a word")
+        targets = tuple(target for _, target in self.terms)
+        for option, texts in {"prefix": (self.prefix,), "require": self.required, "terms": targets}.items():
+            for text in texts:
+                if self.banned and re.search("|".join(map(whole, self.banned)), text):
+                    raise ConfigError(f"--{option} {text!r} holds a word that --ban forbids; leave one of them out")
+
+    @property
+    def rows(self) -> int:
+        """Of a sentence in the search."""
+        return self.config.nbest if self.config.sample else self.config.beam
+
+    def demands(self, tokenizer: Tokenizer, end: int, source: str, kept: Sequence[str], *, first: bool) -> Demands:
+        """On the translation of `source`; `kept` are further phrases that must appear.
+
+        A line's prefix and required phrases are asked of its first unit only.
+        """
+        wanted = [target for term, target in self.terms if holds_term(source, term)]
+        wanted = [*(self.required if first else ()), *wanted, *kept]
+        prefix = known_tokens(tokenizer, self.prefix, "prefix") if self.prefix and first else ()
+        return Demands(
+            prefix=tuple(prefix),
+            phrases=tuple(tuple(known_tokens(tokenizer, text, "phrase")) for text in wanted),
+            forbids=forbids_words(tokenizer, self.banned, end) if self.banned else None,
+            ends=ends_at(tokenizer, self.stop) if self.stop else None,
+        )

@@ -1,0 +1,75 @@
+"""What is asked of a search for one sentence, in token ids: text stays outside the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from regard.decode.config import SearchConfig
+from regard.decode.phrases import Progress
+from regard.errors import ConfigError
+from regard.models.interface import Source
+
+Judge = Callable[[Sequence[int]], bool]
+"""Asked of a hypothesis' tokens, the newest last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What is asked of a translation."""
+
+    prefix: tuple[int, ...] = ()
+    """How it begins."""
+    phrases: tuple[tuple[int, ...], ...] = ()
+    """What it holds, each as often as it is named."""
+    forbids: Judge | None = None
+    """True where the newest token must not have come; behind the end symbol the translation is judged as a whole."""
+    ends: Judge | None = None
+    """True where the translation is complete without an end symbol."""
+
+
+NO_DEMANDS = Demands()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One sentence for a search."""
+
+    source: Source
+    """One row. Where bits matter its padding depends on its own length alone."""
+    limit: int
+    """Tokens that the translation may have, the end symbol counted."""
+    demands: Demands = NO_DEMANDS
+    name: int = 0
+    """Names its noise when sampling: equal names get equal noise."""
+    seed: int | None = None
+    """Of its noise; None: that of the search."""
+
+    def check(self, config: SearchConfig) -> None:
+        """ConfigError for what no search can meet."""
+        demands, limit = self.demands, self.limit
+        if limit < 1:
+            raise ConfigError(f"a limit of {limit} tokens leaves no room for a translation; it must be 1 or more")
+        if len(demands.prefix) >= limit:
+            raise ConfigError(
+                f"the prefix has {len(demands.prefix)} tokens, but the translation at most {limit}, end symbol "
+                "counted; shorten the prefix, or raise --max-extra or --max-length"
+            )
+        if not demands.phrases:
+            return
+        needed = tokens_needed(demands)
+        if needed > limit:
+            raise ConfigError(
+                f"the phrases that must appear need {needed} tokens, but the translation may have {limit}; "
+                "raise --max-extra or --max-length"
+            )
+        if config.width < 2 or config.sample:
+            raise ConfigError("phrases that must appear need a beam of 2 or more, for example --beam 5")
+
+
+def tokens_needed(demands: Demands) -> int:
+    """The fewest tokens of a translation that holds its prefix and phrases, the end symbol counted."""
+    lacking = Progress.first(demands.phrases)
+    for token in demands.prefix:
+        lacking = lacking.advance(token)
+    return len(demands.prefix) + sum(map(len, lacking.waiting)) - len(lacking.part) + 1

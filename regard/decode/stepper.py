@@ -1,0 +1,130 @@
+"""The search as a stepper: sentences are admitted and leave between any two steps.
+
+    stepper = Stepper(model, config)
+    stepper.admit(requests)
+    while stepper.is_busy:
+        stepper.step()
+        for number, hypotheses in stepper.finished().items(): …
+
+A bulk translation refills freed places, a server admits what arrives, and `search` is the plain loop. Whatever the
+order of admission, a sentence's hypotheses have the bits that they would have alone.
+
+Axes: R rows of the model's state, S source positions, V output classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.decode.beams import Beams
+from regard.decode.candidates import Hypothesis
+from regard.decode.config import SearchConfig
+from regard.decode.forced import looking_step, mean_attention
+from regard.decode.record import Recorder
+from regard.decode.request import Request
+from regard.decode.sample import Draws
+from regard.errors import ConfigError
+from regard.models.interface import Attentive, Decodable, Source
+
+
+class Frontier(Protocol):
+    """The open hypotheses of all sentences: beams, or draws. A sentence has `width` rows when it is admitted."""
+
+    width: int
+    done: dict[int, list[Hypothesis]]
+
+    @property
+    def last_tokens(self) -> Int[Tensor, " R"]: ...
+
+    def admit(self, requests: Sequence[tuple[int, Request]]) -> None: ...
+
+    def extend(
+        self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None
+    ) -> Int[Tensor, " R2"]: ...
+
+
+class Stepper:
+    """Searches, or with `config.sample` draws, for every sentence that was admitted and has not left."""
+
+    def __init__(self, model: Decodable, config: SearchConfig, recorder: Recorder | None = None) -> None:
+        self.model, self.config, self.recorder = model, config, recorder
+        self._looks = config.coverage_penalty > 0 and not config.sample
+        if self._looks and not isinstance(model, Attentive):
+            raise ConfigError("decode.coverage_penalty needs a model that attends to its source")
+        self.open: set[int] = set()
+        """The numbers of the requests that are not finished."""
+        self._frontier: Frontier | None = None
+        self._state: Any = None
+        self._admitted = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is open."""
+        return bool(self.open)
+
+    def admit(self, requests: Sequence[Request]) -> list[int]:
+        """Their numbers, counted from 0 in the order of admission. Their first step is the next."""
+        for request in requests:
+            request.check(self.config)
+        numbers = list(range(self._admitted, self._admitted + len(requests)))
+        alike: dict[tuple[torch.Size, ...], list[tuple[int, Request]]] = {}
+        for number, request in zip(numbers, requests, strict=True):
+            shape = tuple(one.values.shape for one in request.source.inputs)
+            alike.setdefault(shape, []).append((number, request))
+        with torch.inference_mode():
+            for group in alike.values():  # the bits of an encoder depend on the padded length
+                self._begin(group)
+        self._admitted += len(requests)
+        self.open.update(numbers)
+        return numbers
+
+    def step(self) -> None:
+        """Each open hypothesis grows by one token; nothing where none is open."""
+        if self._frontier is None or self._state is None:
+            return
+        with torch.inference_mode():
+            logits, state, looks = looking_step(self.model, self._frontier.last_tokens, self._state, self._looks)
+            parents = self._frontier.extend(logits, None if looks is None else mean_attention(looks))
+            if not len(parents):
+                self._state = None
+            else:
+                self._state = state if is_identity(parents, rows=len(logits)) else state.reorder(parents)
+
+    def finished(self) -> dict[int, list[Hypothesis]]:
+        """What was found since the last call, by the number of the request: best first, or as it was drawn.
+
+        Nothing for a request to which the model gives no finite probability.
+        """
+        if self._frontier is None:
+            return {}
+        done, self._frontier.done = self._frontier.done, {}
+        self.open.difference_update(done)
+        return done
+
+    def _begin(self, group: Sequence[tuple[int, Request]]) -> None:
+        """Encode sources of one shape and let their rows join."""
+        source = Source.joined([request.source for _, request in group])
+        state: Any = self.model.start(source)
+        device = source.values.device
+        if self._frontier is None:
+            symbols = self.model.symbols
+            self._frontier = (
+                Draws(self.config, symbols, device)
+                if self.config.sample
+                else Beams(self.config, symbols, device, self.recorder)
+            )
+        width = self._frontier.width
+        if width > 1:
+            state = state.reorder(torch.arange(len(group), device=device).repeat_interleave(width))
+        self._frontier.admit(group)
+        self._state = state if self._state is None else self._state.join(state)
+
+
+def is_identity(parents: Int[Tensor, " R"], rows: int) -> bool:
+    """True where each of the `rows` continues itself."""
+    return len(parents) == rows and torch.equal(parents, torch.arange(rows, device=parents.device))
