@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from regard.data.batch import Batch, Padded, Source, pair_batch
+from regard.models import ARCHITECTURES, Shapes
 from regard.text.symbols import RESERVED, Symbols
+from tests.toys import TOY_ARCHITECTURES
+
+SOURCE_WORDS, TARGET_WORDS = 37, 41
+SMALL_SETTINGS: dict[str, dict[str, Any]] = {
+    "transformer": {
+        "width": 32,
+        "heads": 2,
+        "feedforward": 29,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "share": "none",
+        "norm": "pre",
+    },
+}
+"""Of architectures that have more to be made small than their width."""
 
 
 def starting_with(start: int) -> Symbols:
@@ -24,3 +42,21 @@ def collated(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
 def source_of(tokens: Tensor) -> Source:
     """Rows that are padded by hand."""
     return Source((Padded(tokens, tokens != RESERVED.pad),))
+
+
+def tiny_decodables() -> dict[str, Any]:
+    """A small model of every architecture that translates, registered ones and toys, with weights that are not at rest.
+
+    Widths are a multiple of 32, so that a row's features fill whole vectors of the processor.
+    """
+    built: dict[str, Any] = {}
+    for name, architecture in (ARCHITECTURES | TOY_ARCHITECTURES).items():
+        if "translate" not in architecture.tasks:
+            continue
+        own = SMALL_SETTINGS.get(name, {"width": 32})
+        torch.manual_seed(19)
+        model = architecture.build(architecture.config(**own), Shapes({"source": SOURCE_WORDS, "target": TARGET_WORDS}))
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        built[name] = model.eval()
+    return built

@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.docs.markdown import Block, Document, blocks
+from tests.docs.markdown import ROOT, Block, Document, blocks
 from tests.docs.session import Shown, commands, difference
 from tests.docs.shell import Shell
 from tests.docs.substitutions import substituted
@@ -30,6 +30,8 @@ class Page:
         match block.kind:
             case "sh" | "console":
                 return self.run_commands(block)
+            case "python" if block.text.startswith("# tests/"):
+                check_excerpt(block)
             case "python":
                 return self.run_python(block)
             case "output":
@@ -71,6 +73,13 @@ class Page:
             exec(code, self.names)
         self.printed = printed.getvalue()
         return 1
+
+
+def check_excerpt(block: Block) -> None:
+    """Every line but the first, in this order and without a gap, is in the file that the first line names."""
+    name, _, text = block.text.partition("\n")
+    file = ROOT / name.removeprefix("# ")
+    assert f"\n{text.rstrip()}\n" in file.read_text(encoding="utf-8"), f"{block.place()}: this is not in {file.name}"
 
 
 def check_recipe(block: Block) -> None:
