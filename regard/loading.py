@@ -14,6 +14,7 @@ from regard.config import Config, architecture_of, build_config, task_of
 from regard.data.columns import plain, wrapped
 from regard.data.config import CorpusConfig
 from regard.data.rows import read_rows
+from regard.data.sizes import sizes_of
 from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
@@ -38,15 +39,9 @@ def read_run(path: Path) -> tuple[RunDirectory, Config, dict[str, Any]]:
 
 def shapes_of(config: Config, tokenizer: Tokenizer, document: dict[str, Any]) -> Shapes:
     """What the model was built for: vocabularies and labels as the tokenizer has them, widths as the run noted them."""
-    sizes: dict[str, int] = {}
-    for column in task_of(config).columns(config.data):
-        if column.kind == "text":
-            sizes[column.name] = tokenizer.codecs[column.codec].size
-        elif column.name in tokenizer.labels:
-            sizes[column.name] = len(tokenizer.labels[column.name])
-        else:
-            sizes[column.name] = int(document["data"]["sizes"][column.name])
-    return Shapes(sizes)
+    noted = document["data"]["sizes"]
+    widths = noted if isinstance(noted, dict) else {}  # a list, of two vocabularies, in version 0.1
+    return Shapes(sizes_of(task_of(config).columns(config.data), tokenizer, widths))
 
 
 def open_run(path: Path) -> tuple[RunDirectory, Config, Tokenizer, Shapes]:

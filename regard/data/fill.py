@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from regard.data.columns import Column, Encoded, label_names, plain, wrapped
 from regard.data.prepare import Assignment, Say
-from regard.data.rows import Row, beside, files_of, open_vectors, read_rows
+from regard.data.rows import Row, beside, files_of, read_rows
+from regard.data.sizes import layouts_of, sizes_of, vector_widths
 from regard.data.store import FORMAT, META, VALID, WORDS, Layout, StoreWriter
 from regard.errors import ConfigError, CorpusError, RegardError, RunError
 from regard.files import write_atomically, writing
@@ -131,10 +132,12 @@ class Preparation:
         given = self.given_valid()
         tokenizer = self.make_tokenizer(kept)
         tokenizer.save(self.folder / "tokenizer.json")
-        layouts = self.layouts(tokenizer)
+        corpora = (*self.data.train, *self.data.valid)
+        sizes = sizes_of(self.columns, tokenizer, vector_widths(self.columns, corpora, self.assignment.base))
+        layouts = layouts_of(self.columns, sizes)
         valid = self.write_valid(tokenizer, layouts, self.held_out_rows(held_out) if given is None else given)
         written = self.write_store(tokenizer, layouts, kept)
-        return written | valid | {"filters": self.report.to_json()}
+        return written | valid | {"sizes": sizes, "filters": self.report.to_json()}
 
     def nothing_left(self) -> CorpusError:
         return CorpusError(
@@ -276,40 +279,6 @@ class Preparation:
                 found[column.name] = tuple(sorted(set(names)))
         return found
 
-    def sizes(self, tokenizer: Tokenizer) -> dict[str, int]:
-        """Of each column its ids, its classes, or the numbers of a position."""
-        sizes: dict[str, int] = {}
-        for column in self.columns:
-            if column.kind == "text":
-                sizes[column.name] = tokenizer.codecs[column.codec].size
-            elif column.kind in ("label", "labels"):
-                sizes[column.name] = len(tokenizer.labels[column.name])
-            elif column.kind == "vectors":
-                sizes[column.name] = self.vector_width(column)
-            else:
-                sizes[column.name] = column.width
-        return sizes
-
-    def vector_width(self, column: Column) -> int:
-        """That of every file of the column, which must agree."""
-        files = [self.assignment.base / each.files[column.name] for each in (*self.data.train, *self.data.valid)]
-        widths = {path: open_vectors(path).shape[2] for path in files}
-        first, *others = widths
-        for path in others:
-            if widths[path] != widths[first]:
-                raise CorpusError(f"{path} has vectors of width {widths[path]}, but {first} of {widths[first]}.")
-        return widths[first]
-
-    def layouts(self, tokenizer: Tokenizer) -> dict[str, Layout]:
-        """How each column lies in the store."""
-        sizes = self.sizes(tokenizer)
-        largest = max([size for name, size in sizes.items() if self.is_ids(name)], default=0)
-        ids = Layout("uint16" if largest <= 1 << 16 else "uint32")
-        return {name: ids if self.is_ids(name) else Layout("float32", size) for name, size in sizes.items()}
-
-    def is_ids(self, name: str) -> bool:
-        return next(column.is_ids for column in self.columns if column.name == name)
-
     def write_store(
         self, tokenizer: Tokenizer, layouts: Mapping[str, Layout], kept: NDArray[np.bool_]
     ) -> dict[str, Any]:
@@ -344,7 +313,6 @@ class Preparation:
             "examples": writer.examples,
             "tokens": counts,
             "longest": longest,
-            "sizes": self.sizes(tokenizer),
             "first_type": FIRST_TYPE + len(tokenizer.tags),
             "tokenizer": {"kind": tokenizer.kind, "joiner": tokenizer.joiner} if texts else {},
         }

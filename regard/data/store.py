@@ -35,10 +35,6 @@ class Layout:
     dtype: str
     width: int = 0
 
-    @property
-    def per_position(self) -> int:
-        return max(self.width, 1)
-
 
 @dataclass(frozen=True, slots=True)
 class Ragged:

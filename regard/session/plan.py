@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,60 +55,91 @@ def check_files(config: Config, base: Path) -> None:
             raise CorpusError(f"{base / name} is not there; {ABSENT if Path(name).is_absolute() else hint}")
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What the directory of a run that goes on holds."""
+
+    found: dict[str, Any]
+    saved: dict[str, Any]
+    """The same, with the names that the corpora have now."""
+
+
+def read_begun(run: RunDirectory, asked: Config, base: Path) -> Begun | None:
+    """None for a run that has no config yet."""
+    if not run.config.is_file():
+        return None
+    found = read_run(run.path)[2]
+    return Begun(found, relocated(found, asked, base))
+
+
 def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) -> Plan:
-    """The tokenised corpus, and the config with everything fitted to it, saved or compared with what was saved.
+    """The encoded corpus, and the config with everything fitted to it, saved or compared with what was saved.
 
     What is refused is refused before anything in the run is touched.
     """
-    found: dict[str, Any] | None = None
-    saved: dict[str, Any] | None = None
-    if run.config.is_file():
-        _, _, found = read_run(run.path)
-        saved = relocated(found, asked, order.base)
-        began = build_config(saved["config"])  # a setting that is newer than the run has its default there
-        refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
-        refuse_changed(plain(began), plain(settled(order, asked, saved["config"])), MAY_CHANGE)
+    begun = read_begun(run, asked, order.base)
+    config = None if begun is None else settled(order, asked, begun.saved["config"])
+    if begun is not None and config is not None:
+        refuse_another_run(order, config, begun.saved)
+    meta = prepare(assignment_of(order, asked, run, begun), run.store, Spoken(console))
+    if config is None:
+        config = settled(order, asked, choices(asked, meta, console))
+    refuse_misfits(config, meta)
+    plan = Plan(config, meta, precision_for(config, begun and begun.saved))
+    hardware.set_threads(config.train.threads)
+    if begun is None:
+        save_new(order, plan, run)
+    else:
+        save_again(plan, begun, run, console)
+    return plan
+
+
+def refuse_another_run(order: Order, config: Config, saved: Mapping[str, Any]) -> None:
+    """RunError where the run began with other settings. One that is newer than the run has its default there."""
+    refuse_changed({"--from": saved["data"]["start_from"]}, {"--from": path_of(order.start_from)})
+    refuse_changed(plain(build_config(saved["config"])), plain(config), MAY_CHANGE)
+
+
+def assignment_of(order: Order, asked: Config, run: RunDirectory, begun: Begun | None) -> Assignment:
+    """What is to be encoded, and by whose tokenizer."""
     given = None
     if order.start_from is not None:
-        other = run if saved is not None else RunDirectory.open(order.start_from)
-        if saved is None:
+        other = run if begun is not None else RunDirectory.open(order.start_from)
+        if begun is None:
             other.weights_folder()  # that it has none is said before a corpus is read
         given = Tokenizer.load(other.tokenizer).to_json()
-    assignment = Assignment(
-        asked.data,
-        asked.tokenizer,
-        order.base,
-        task_of(asked).columns(asked.data),
-        given,
-        saved and saved["data"]["hashes"],
+    columns = task_of(asked).columns(asked.data)
+    hashes = None if begun is None else begun.saved["data"]["hashes"]
+    return Assignment(asked.data, asked.tokenizer, order.base, columns, given, hashes)
+
+
+def platform_of(plan: Plan) -> dict[str, Any]:
+    return hardware.describe() | {"precision": plan.precision}
+
+
+def save_new(order: Order, plan: Plan, run: RunDirectory) -> None:
+    """Tokenizer, the weights to start from, and last the config: a run that has one can go on."""
+    write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
+    if order.start_from is not None:
+        other, other_config, _ = read_run(order.start_from)
+        run.write_start(other.weights_folder(), moving_average=other_config.train.ema > 0)
+    data = {"base": str(order.base.resolve()), "start_from": path_of(order.start_from)}
+    run.write_config(
+        {
+            "regard": __version__,
+            "config": plain(plan.config),
+            "data": data | {key: plan.meta[key] for key in KEPT},
+            "platform": platform_of(plan),
+        }
     )
-    meta = prepare(assignment, run.store, Spoken(console))
-    config = settled(order, asked, saved["config"] if saved is not None else choices(asked, meta, console))
-    refuse_misfits(config, meta)
-    precision = precision_for(config, saved)
-    hardware.set_threads(config.train.threads)
-    document: dict[str, Any] = {
-        "regard": __version__,
-        "config": plain(config),
-        "data": {
-            "base": str(order.base.resolve()),
-            "start_from": path_of(order.start_from),
-            **{key: meta[key] for key in KEPT},
-        },
-        "platform": hardware.describe() | {"precision": precision},
-    }
-    if saved is not None:
-        note_platform(saved["platform"], document["platform"], console)
-        goes_on = saved | {"config": plain(config)}
-        if goes_on != found:  # in what may change; the next resumption goes on with it
-            run.write_config(goes_on)
-    else:
-        write_atomically(run.tokenizer, (run.store / "tokenizer.json").read_bytes())
-        if order.start_from is not None:
-            other_run, other_config, _ = read_run(order.start_from)
-            run.write_start(other_run.weights_folder(), moving_average=other_config.train.ema > 0)
-        run.write_config(document)
-    return Plan(config, meta, precision)
+
+
+def save_again(plan: Plan, begun: Begun, run: RunDirectory, console: Console) -> None:
+    """What may change is written down, so that the next resumption goes on with it."""
+    note_platform(begun.saved["platform"], platform_of(plan), console)
+    goes_on = begun.saved | {"config": plain(plan.config)}
+    if goes_on != begun.found:
+        run.write_config(goes_on)
 
 
 def choices(asked: Config, meta: dict[str, Any], console: Console) -> dict[str, Any]:

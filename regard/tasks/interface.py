@@ -54,7 +54,6 @@ class Metric:
     digits: int = 2
     note: str = ""
     """How it came about, where that matters: `greedy`."""
-    plotted: bool = True
 
     def shown(self, value: float) -> str:
         note = f" ({self.note})" if self.note else ""
