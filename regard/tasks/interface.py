@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -32,6 +32,7 @@ def ignore(_: int) -> None:
     """Nobody looks."""
 
 
+@runtime_checkable
 class TaskBatch(Protocol):
     """What `collate` makes: a frozen dataclass of tensors."""
 
