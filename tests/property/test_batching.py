@@ -22,7 +22,7 @@ from regard.data.batch import Batch
 from regard.data.batching import Indices, Position, examples_of_epoch, plan_epoch
 from regard.data.columns import SOURCE, TARGET, Example
 from regard.data.feed import Feed
-from regard.data.store import META, Layout, Store, StoreWriter
+from regard.data.store import FORMAT, META, Layout, Store, StoreWriter
 from regard.errors import ConfigError
 from regard.tasks import translate
 from regard.text.codecs import ByteCodec
@@ -143,6 +143,7 @@ def stored(corpora: list[Rows], shard_pairs: int = 1 << 20) -> Iterator[Store]:
                 writer.append(number, {"source": [[*source, END]], "target": [[*target, END]]})
         writer.close()
         meta = {
+            "format": FORMAT,
             "columns": [asdict(column) for column in (SOURCE, TARGET)],
             "layouts": {name: asdict(layout) for name, layout in layouts.items()},
             "shards": writer.shards,

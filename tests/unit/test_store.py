@@ -174,7 +174,10 @@ def test_filters_and_empty_sides_are_counted(tmp_path: Path):
     assert store.meta["valid_examples"] == 1
 
 
-def test_a_text_that_is_no_store_is_refused(tmp_path: Path):
+@pytest.mark.parametrize("meta", [None, "", "[]", "{}", '{"format": 1, "dtype": "uint16", "shards": 1}'])
+def test_what_is_no_store_or_one_of_an_older_version_is_refused(tmp_path: Path, meta: str | None):
+    if meta is not None:
+        (tmp_path / "meta.json").write_text(meta)
     with pytest.raises(RunError, match=r"is not a tokenised corpus; .*--resume"):
         Store.open(tmp_path)
 

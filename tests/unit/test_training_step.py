@@ -21,7 +21,7 @@ from regard.data.batch import Batch
 from regard.data.columns import SOURCE, TARGET
 from regard.data.config import DataConfig
 from regard.data.feed import Feed
-from regard.data.store import META, Layout, Store, StoreWriter
+from regard.data.store import FORMAT, META, Layout, Store, StoreWriter
 from regard.decode.config import SearchConfig
 from regard.errors import CheckpointError, RunError
 from regard.metrics_log import MetricsLog, read_metrics
@@ -299,6 +299,7 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
     writer.append(0, {"source": [[5, 6, END], [7, END]], "target": [[8, 9, 10, END], [11, END]]})
     writer.close()
     meta = {
+        "format": FORMAT,
         "columns": [asdict(column) for column in (SOURCE, TARGET)],
         "layouts": {name: asdict(layout) for name, layout in layouts.items()},
         "shards": 1,
