@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,12 +87,14 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path) -> Store:
-        """RunError if there is none."""
+        """RunError if there is none, or one of another version."""
         try:
             meta = json.loads((folder / META).read_text())
         except (OSError, ValueError):
-            raise RunError(f"{folder} is not a tokenised corpus; `regard train … --resume` makes it anew") from None
-        return cls(folder, meta)
+            meta = None
+        if not isinstance(meta, dict) or cast(dict[str, Any], meta).get("format") != FORMAT:
+            raise RunError(f"{folder} is not a tokenised corpus; `regard train … --resume` makes it anew")
+        return cls(folder, cast(dict[str, Any], meta))
 
     @property
     def columns(self) -> tuple[Column, ...]:

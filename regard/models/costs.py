@@ -40,9 +40,10 @@ def parameter_count(config: Any, shapes: Shapes) -> int:
 
 
 def multiplications(model: nn.Module, batch: Any) -> int:
-    """Of the matrix products in one pass of a model on paper."""
+    """Of the matrix products in one pass of a model on paper. Gradients stay on, for without them the counter stumbles
+    over a module that gives a part of its parameters, as learned positions do."""
     counter = FlopCounterMode(display=False)
-    with torch.device("meta"), torch.no_grad(), counter:
+    with torch.device("meta"), counter:
         outputs_of(model.eval(), moved(batch, "meta"))
     counts = counter.get_flop_counts().get("Global", {})  # not there where nothing was multiplied
     found = {str(operator).split(".")[-1]: count for operator, count in counts.items()}

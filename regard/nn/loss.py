@@ -40,8 +40,8 @@ class Smoothing:
         wrong = self.epsilon / max(classes - 1, 1)
         return wrong, 1.0 - self.epsilon - wrong
 
-    def masses_of_each(self, possible: Int[Tensor, " P"]) -> tuple[Float[Tensor, " P"], Float[Tensor, " P"]]:
-        """The same where each position has so many classes that are possible at all."""
+    def masses_of_each(self, possible: Float[Tensor, " P"]) -> tuple[Float[Tensor, " P"], Float[Tensor, " P"]]:
+        """The same, in the precision of `possible`: how many classes of each position are possible at all."""
         if self.form == "all":
             base = self.epsilon / possible
             return base, torch.full_like(base, 1.0 - self.epsilon)
@@ -81,7 +81,7 @@ def cross_entropy(logits: Float[Tensor, "P V"], truth: Int[Tensor, " P"], object
     """For a model that gives logits, of whatever width. A class of logit −∞ is impossible and gets no share of ε."""
     log_probabilities = logits.log_softmax(-1)
     possible = log_probabilities > -torch.inf
-    base, extra = objective.smoothing.masses_of_each(possible.sum(-1))
+    base, extra = objective.smoothing.masses_of_each(possible.sum(-1).to(log_probabilities.dtype))
     chosen = log_probabilities.gather(1, truth[:, None])[:, 0]
     smoothed = -(base * log_probabilities.masked_fill(~possible, 0.0).sum(-1) + extra * chosen).sum()
     if objective.consistency:

@@ -61,7 +61,7 @@ def report_plots(history: History, lengths: LengthHistogram | None, metrics: Seq
             ),
         ),
         perplexity_plot(history),
-        *(metric_plot(metric, [(metric.label, history)]) for metric in metrics if metric.name not in OWN_PLOTS),
+        *(metric_plot(metric, [(metric.label, history)]) for metric in metrics if has_own_plot(metric)),
         LinePlot("rate", "Learning rate", (Line("rate", history.series("rate")),)),
         LinePlot("norm", "Gradient norm", (Line("norm", history.series("norm")),), logarithmic=True),
         LinePlot("speed", "Target tokens a second", (Line("tokens/s", history.series("speed")),)),
@@ -71,8 +71,12 @@ def report_plots(history: History, lengths: LengthHistogram | None, metrics: Seq
     return [plot for plot in plots if not is_empty(plot)]
 
 
-OWN_PLOTS = ("loss", "perplexity")
+BESIDE_TRAINING = ("loss", "perplexity")
 """Metrics that are drawn beside those of training."""
+
+
+def has_own_plot(metric: Metric) -> bool:
+    return metric.plotted and metric.name not in BESIDE_TRAINING
 
 
 def metric_plot(metric: Metric, histories: Sequence[tuple[str, History]]) -> LinePlot:
@@ -115,7 +119,7 @@ def compare_plots(names: Sequence[str], histories: Sequence[History], metrics: S
         for name, title, measure, marked in kinds
     ]
     runs = list(zip(names, histories, strict=True))
-    plots[2:2] = [metric_plot(metric, runs) for metric in metrics if metric.name not in OWN_PLOTS]
+    plots[2:2] = [metric_plot(metric, runs) for metric in metrics if has_own_plot(metric)]
     return [plot for plot in plots if not is_empty(plot)]
 
 

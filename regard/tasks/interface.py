@@ -54,6 +54,8 @@ class Metric:
     digits: int = 2
     note: str = ""
     """How it came about, where that matters: `greedy`."""
+    plotted: bool = True
+    """Whether the report draws it."""
 
     def shown(self, value: float) -> str:
         note = f" ({self.note})" if self.note else ""

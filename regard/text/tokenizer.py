@@ -274,8 +274,8 @@ def _from_data(data: Any) -> Tokenizer:
     held = data if number == PAIR_FORMAT else _value(data, "codecs", dict)
     written = names[:1] if joint else names
     codecs = {name: _codec(kind, joiner, tags, _value(held, name, dict)) for name in written}
-    if joint:
-        codecs = {name: codecs[names[0]] for name in names}  # noqa: C420 (there may be none)
+    if joint and names:
+        codecs = dict.fromkeys(names, codecs[names[0]])
     labels: dict[str, Any] = {} if number == PAIR_FORMAT else _value(data, "labels", dict)
     return Tokenizer(codecs, joiner, {name: tuple(_strings(labels, name)) for name in labels})
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.data.batch import Batch
 from regard.models import Transformer, TransformerConfig
 from regard.nn import MultiHeadAttention, sinusoids
-from regard.nn.loss import ROWS, Loss, Smoothing, cross_entropy, linear_cross_entropy
+from regard.nn.loss import ROWS, Loss, Objective, Smoothing, cross_entropy, linear_cross_entropy
 from regard.text.tokenizer import END, PAD
 from tests.decodables import collated
 
@@ -139,11 +139,11 @@ def test_outputs_and_gradients_are_those_of_torch(norm: str, dtype: torch.dtype,
 
 CLASSES, FEATURES, POSITIONS = 23, 17, 2 * ROWS + 101  # three blocks of rows, the last one shorter
 
-Compute = Callable[[Tensor, Tensor, Tensor | None, Tensor, Smoothing], Loss]
+Compute = Callable[[Tensor, Tensor, Tensor | None, Tensor, Objective], Loss]
 
 
-def by_logits(x: Tensor, weight: Tensor, bias: Tensor | None, truth: Tensor, smoothing: Smoothing) -> Loss:
-    return cross_entropy(F.linear(x, weight, bias), truth, smoothing)
+def by_logits(x: Tensor, weight: Tensor, bias: Tensor | None, truth: Tensor, objective: Objective) -> Loss:
+    return cross_entropy(F.linear(x, weight, bias), truth, objective)
 
 
 def torch_loss(logits: Tensor, truth: Tensor, smoothing: Smoothing) -> Tensor:
@@ -167,7 +167,7 @@ def test_the_loss_and_its_gradients_are_those_of_torch(compute: Compute, with_bi
     bias = torch.randn(CLASSES).double() if with_bias else None
     inputs = [each.requires_grad_() for each in (x, weight, bias) if each is not None]
     truth, smoothing = torch.randint(CLASSES, (POSITIONS,)), Smoothing(epsilon, form)
-    loss = compute(x, weight, bias, truth, smoothing)
+    loss = compute(x, weight, bias, truth, Objective(smoothing))
     logits = F.linear(x, weight, bias)
     expected = torch_loss(logits, truth, smoothing)
     plain = F.cross_entropy(logits, truth, reduction="sum").detach()
@@ -200,9 +200,9 @@ def test_what_two_passes_disagree_by_and_its_gradients_are_those_of_torch(
     truth, smoothing = torch.randint(CLASSES, (POSITIONS - 1,)), Smoothing()
     logits = F.linear(x, weight, bias)
     if linear:
-        loss = linear_cross_entropy(x, weight, bias, truth, smoothing, strength)
+        loss = linear_cross_entropy(x, weight, bias, truth, Objective(smoothing, strength))
     else:
-        loss = cross_entropy(logits, truth, smoothing, strength)
+        loss = cross_entropy(logits, truth, Objective(smoothing, strength))
     apart = torch_divergences(logits)
     expected = torch_loss(logits, truth, smoothing) + strength * apart / 2
     assert float(apart.detach()) > 1.0
@@ -219,8 +219,8 @@ def test_passes_that_are_sure_of_different_words_disagree_finitely():
     expected = torch_loss(x.double(), truth, smoothing) + 5 * torch_divergences(x.double()) / 2
     wanted = torch.autograd.grad(expected, x)[0]
     for loss in (
-        cross_entropy(x, truth, smoothing, 5.0),
-        linear_cross_entropy(x, torch.eye(3), None, truth, smoothing, 5.0),
+        cross_entropy(x, truth, Objective(smoothing, 5.0)),
+        linear_cross_entropy(x, torch.eye(3), None, truth, Objective(smoothing, 5.0)),
     ):
         assert torch.allclose(loss.smoothed.double(), expected, rtol=1e-6, atol=0)
         assert torch.allclose(torch.autograd.grad(loss.smoothed, x)[0], wanted, atol=1e-3)  # of terms of 2,000 in fp32
@@ -230,7 +230,10 @@ def test_large_logits_overflow_neither_loss():
     x = torch.tensor([[1e4, -1e4, 0.0], [300.0, 900.0, -70.0]])
     truth, smoothing = torch.tensor([1, 0]), Smoothing(0.1, "all")
     expected = torch_loss(x.double(), truth, smoothing)
-    for loss in (cross_entropy(x, truth, smoothing), linear_cross_entropy(x, torch.eye(3), None, truth, smoothing)):
+    for loss in (
+        cross_entropy(x, truth, Objective(smoothing)),
+        linear_cross_entropy(x, torch.eye(3), None, truth, Objective(smoothing)),
+    ):
         assert float(loss.smoothed) == pytest.approx(float(expected), rel=1e-6)
 
 
@@ -238,5 +241,5 @@ def test_without_gradients_the_linear_loss_is_the_same():
     torch.manual_seed(19)
     x, weight = torch.randn(POSITIONS, FEATURES).double(), torch.randn(CLASSES, FEATURES).double()
     truth, smoothing = torch.randint(CLASSES, (POSITIONS,)), Smoothing()
-    loss = linear_cross_entropy(x, weight, None, truth, smoothing)
+    loss = linear_cross_entropy(x, weight, None, truth, Objective(smoothing))
     assert torch.allclose(loss.smoothed, torch_loss(x @ weight.T, truth, smoothing), rtol=1e-12, atol=0)

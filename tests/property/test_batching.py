@@ -6,8 +6,9 @@ import json
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,12 @@ from numpy.typing import NDArray
 
 import regard.data.store
 from regard.data.batch import Batch
-from regard.data.batching import Indices, Position, pairs_of_epoch, plan_epoch
+from regard.data.batching import Indices, Position, examples_of_epoch, plan_epoch
+from regard.data.columns import SOURCE, TARGET, Example
 from regard.data.feed import Feed
-from regard.data.store import META, Store, StoreWriter
+from regard.data.store import FORMAT, META, Layout, Store, StoreWriter
 from regard.errors import ConfigError
+from regard.tasks import translate
 from regard.text.codecs import ByteCodec
 from regard.text.corpus import CorpusFiles, read_pairs
 from regard.text.symbols import RESERVED
@@ -39,7 +42,7 @@ def plan(
 ) -> list[Indices]:
     source, target = np.array(lengths, dtype=np.int64).T
     weights = np.ones(len(lengths)) if weights is None else weights
-    return plan_epoch(source, target, weights, budget=budget, seed=seed, epoch=epoch)
+    return plan_epoch([source, target], weights, budget=budget, seed=seed, epoch=epoch)
 
 
 def listed(batches: list[Indices]) -> list[list[int]]:
@@ -73,7 +76,7 @@ def test_a_whole_weight_is_how_often_a_pair_is_seen(
 
 @given(weight=st.floats(0.01, 7.0), size=st.integers(1, 3000), seed=seeds, epoch=epochs)
 def test_a_fractional_weight_is_rounded_up_or_down_by_chance(weight: float, size: int, seed: int, epoch: int):
-    pairs = pairs_of_epoch(np.full(size, weight), seed, epoch)
+    pairs = examples_of_epoch(np.full(size, weight), seed, epoch)
     seen = np.bincount(pairs, minlength=size)
     whole, part = math.floor(weight), weight - math.floor(weight)
     assert set(seen.tolist()) <= ({whole, whole + 1} if part else {whole})
@@ -83,7 +86,7 @@ def test_a_fractional_weight_is_rounded_up_or_down_by_chance(weight: float, size
 
 def test_chance_falls_anew_each_epoch():
     weights = np.full(1009, 0.5)
-    rounds = [set(pairs_of_epoch(weights, 3, epoch).tolist()) for epoch in range(40)]
+    rounds = [set(examples_of_epoch(weights, 3, epoch).tolist()) for epoch in range(40)]
     assert len(set().union(*rounds)) == 1009
     assert rounds[0] != rounds[1]
 
@@ -131,20 +134,31 @@ Rows = list[tuple[list[int], list[int]]]
 def stored(corpora: list[Rows], shard_pairs: int = 1 << 20) -> Iterator[Store]:
     """A store of these pairs of ids, in shards of `shard_pairs`."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regard.data.store, "SHARD_PAIRS", shard_pairs)
+        patch.setattr(regard.data.store, "SHARD_EXAMPLES", shard_pairs)
         folder = Path(name)
-        writer = StoreWriter(folder, "uint16", with_words=False)
+        layouts = {column.name: Layout("uint16") for column in (SOURCE, TARGET)}
+        writer = StoreWriter(folder, layouts)
         for number, rows in enumerate(corpora):
             for source, target in rows:
-                writer.append(number, {"source": [[*source, END]], "target": [target]})
+                writer.append(number, {"source": [[*source, END]], "target": [[*target, END]]})
         writer.close()
-        (folder / META).write_text(json.dumps({"dtype": "uint16", "shards": writer.shards}))
+        meta = {
+            "format": FORMAT,
+            "columns": [asdict(column) for column in (SOURCE, TARGET)],
+            "layouts": {name: asdict(layout) for name, layout in layouts.items()},
+            "shards": writer.shards,
+        }
+        (folder / META).write_text(json.dumps(meta))
         yield Store.open(folder)
 
 
 def feed_of(store: Store, weights: list[float], budget: int = 61, seed: int = 5) -> Feed:
     tokenizer = Tokenizer.pair(BYTES, BYTES)
-    return Feed(store, tokenizer, corpus_weights=weights, symbols=RESERVED, budget=budget, seed=seed)
+    return Feed(store, tokenizer, collated, corpus_weights=weights, budget=budget, seed=seed)
+
+
+def collated(examples: Sequence[Example]) -> Batch:
+    return translate.collate(examples, RESERVED)
 
 
 def content(batch: Batch) -> tuple[object, ...]:
@@ -225,7 +239,7 @@ def test_less_than_six_percent_of_multi30k_is_padding(corpus: Callable[[str], Pa
     # The text is split already: a piece is a token. Both sides end with the end symbol.
     lengths = np.array([(len(source.split()) + 1, len(target.split()) + 1) for source, target in texts])
     for epoch in range(3):
-        batches = plan_epoch(lengths[:, 0], lengths[:, 1], np.ones(len(lengths)), budget=4096, seed=1, epoch=epoch)
+        batches = plan_epoch([lengths[:, 0], lengths[:, 1]], np.ones(len(lengths)), budget=4096, seed=1, epoch=epoch)
         cells = sum(len(batch) * int(lengths[batch].max(axis=0).sum()) for batch in batches)
         assert cells >= lengths.sum() > 500_000
         assert 1 - lengths.sum() / cells < 0.06

@@ -484,7 +484,8 @@ def change(**changes):
 
 def change_source(key, function):
     def apply(data):
-        data["source"][key] = function(data["source"][key])
+        source = data["codecs"]["source"]
+        source[key] = function(source[key])
 
     return apply
 
@@ -501,7 +502,14 @@ def change_source(key, function):
         ("byte", change(joint=False), "no valid 'target'"),
         ("byte", change(tags="news"), "no valid 'tags'"),
         ("byte", change(tags=["a", "a"]), "twice in 'tags'"),
-        ("word", change(source=[]), "no valid 'source'"),
+        ("byte", change(vocabularies={}), "no valid 'vocabularies'"),
+        ("byte", change(vocabularies=["source", "source"]), "twice in 'vocabularies'"),
+        ("byte", change(vocabularies=["text"]), "no valid 'text'"),
+        ("byte", change(labels=[]), "no valid 'labels'"),
+        ("byte", change(labels={"class": "yes"}), "no valid 'class'"),
+        ("byte", change(labels={"class": ["yes", "yes"]}), "twice in 'class'"),
+        ("byte", change(codecs=[]), "no valid 'codecs'"),
+        ("word", change(codecs={"source": []}), "no valid 'source'"),
         ("word", change_source("vocabulary", lambda words: [*words, 3]), "something else than text in 'vocabulary'"),
         ("word", change_source("vocabulary", lambda words: [*words, ""]), "something else than text in 'vocabulary'"),
         ("word", change_source("vocabulary", lambda words: [*words, words[0]]), "twice in 'vocabulary'"),
@@ -521,6 +529,46 @@ def test_a_changed_file_says_what_is_wrong(kind, damage, part, tmp_path):
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     assert part in load_error(path)
+
+
+@every_kind()
+@pytest.mark.parametrize("joint", [True, False])
+def test_a_tokenizer_of_version_01_is_still_read(kind, joint, tmp_path):
+    """Format 1: the two sides beside each other, one of them where they are joint."""
+    tokenizer = train(kind, joint=joint)
+    sides = {name: tokenizer.codecs[name].to_data() for name in (["source"] if joint else ["source", "target"])}
+    old = {"format": 1, "kind": kind, "joint": joint, "joiner": "", "tags": list(TAGS)} | sides
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(old), encoding="utf-8")
+    loaded = Tokenizer.load(path)
+    assert loaded.to_json() == tokenizer.to_json()
+    assert (loaded.kind, loaded.joint, loaded.joiner, loaded.tags) == (kind, joint, "", TAGS)
+    for text in AWKWARD + TARGETS:
+        assert loaded.source.encode(text) == tokenizer.source.encode(text)
+        assert loaded.target.encode(text) == tokenizer.target.encode(text)
+
+
+def test_a_tokenizer_of_version_01_written_by_hand(tmp_path):
+    words = {"source": {"vocabulary": ["the", "dog"]}, "target": {"vocabulary": ["der", "Hund", "@@"]}}
+    old = {"format": 1, "kind": "word", "joint": False, "joiner": "@@", "tags": ["news"]} | words
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(old))
+    loaded = Tokenizer.load(path)
+    assert loaded.source.encode("the dog barks") == [5, 6, UNKNOWN]
+    assert loaded.target.encode("der Hund") == [5, 6]
+    assert loaded.tag_id("news") == 4
+    assert (loaded.kind, loaded.joint, loaded.joiner, loaded.labels) == ("word", False, "@@", {})
+    del old["target"]
+    path.write_text(json.dumps(old))
+    assert "no valid 'target'" in load_error(path)
+
+
+def test_a_tokenizer_of_labels_alone_is_read_again():
+    """A task whose columns hold no text has labels and no codec."""
+    labels = Tokenizer({}, labels={"class": ("no", "yes")})
+    loaded = Tokenizer.from_json(labels.to_json())
+    assert loaded == labels
+    assert (loaded.kind, loaded.tags) == ("", ())
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b"1", b'{"format": 1}'])

@@ -37,7 +37,7 @@ def test_a_resolved_config_builds_itself():
 
 def test_one_table_is_a_list_of_one():
     config = build_config({"data": {"train": {"source": "a", "target": "b"}}})
-    assert [corpus.source for corpus in config.data.train] == ["a"]
+    assert [corpus.files for corpus in config.data.train] == [{"source": "a", "target": "b"}]
 
 
 def test_every_preset_builds():

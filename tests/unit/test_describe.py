@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.describe import describe, multiplications
+from regard.config import Config
+from regard.describe import describe, multiplications_per_token
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
+from regard.models.interface import Shapes
 from regard.models.transformer_presets import PRESETS
 
 
@@ -37,10 +39,10 @@ def test_multiplications_are_those_of_the_matrices():
     model = Transformer(config, 31, 37)
     encoder = sum(p.numel() for n, p in model.named_parameters() if n.startswith("encoder.") and p.dim() == 2)
     decoder = sum(p.numel() for n, p in model.named_parameters() if n.startswith("decoder.") and p.dim() == 2)
-    source, target = multiplications(config, 37)
+    found = multiplications_per_token(Config(model=config), Shapes({"source": 31, "target": 37}))
     across = 5 * 2 * 12 * 12  # keys and values of the source, in five decoder layers
-    assert source == encoder + across
-    assert target == decoder - across + 37 * 12
+    assert found["source"] == encoder + across
+    assert found["target"] == decoder - across + 37 * 12
 
 
 def test_what_is_neither_run_nor_preset_is_refused():

@@ -9,18 +9,22 @@ from typing import Any
 
 import pytest
 import torch
-from regard.train.memory import memory_needed
 from rich.console import Console
 
 from regard import hardware
-from regard.config import build_config
+from regard.config import Config, build_config
 from regard.errors import RunError
 from regard.models import Transformer, TransformerConfig
-from regard.models.parameters import parameter_count
+from regard.models.costs import parameter_count
+from regard.models.interface import Corpus, Shapes
+from regard.models.transformer_presets import PRESETS, TABLE3, fitted_preset
+from regard.session.costs import memory_needed
 from regard.session.plan import choices
 from regard.train.config import TrainConfig
+from tests import transformer_costs
 
 GIB = 1 << 30
+SHARED = Shapes({"source": 37_000, "target": 37_000})
 
 
 def built_count(config: TransformerConfig, source_size: int, target_size: int) -> int:
@@ -36,7 +40,8 @@ def built_count(config: TransformerConfig, source_size: int, target_size: int) -
 @pytest.mark.parametrize(("name", "count"), [("base", 63_082_496), ("big", 214_245_376)])
 def test_the_papers_models_with_a_shared_vocabulary_of_37000(name: str, count: int):
     config = build_config({"preset": name}).model
-    assert parameter_count(config, 37_000, 37_000) == count
+    assert parameter_count(config, SHARED) == count
+    assert transformer_costs.parameters(config, 37_000, 37_000) == count
     assert built_count(config, 37_000, 37_000) == count
 
 
@@ -105,14 +110,20 @@ def test_the_count_is_that_of_the_built_model():
             width=22, feedforward=29, encoder_layers=3, decoder_layers=2, max_positions=17, **settings
         )
         source_size = 31 if config.share == "all" else 37
-        assert parameter_count(config, source_size, 31) == built_count(config, source_size, 31), settings
+        counted = parameter_count(config, Shapes({"source": source_size, "target": 31}))
+        assert counted == built_count(config, source_size, 31), settings
+        assert counted == transformer_costs.parameters(config, source_size, 31), settings
 
 
 # --- memory
 
 
+def needed_for(model: TransformerConfig, train: TrainConfig, **settings: int) -> int:
+    return memory_needed(Config(model=model, train=train), SHARED, **settings)
+
+
 def test_a_run_that_cannot_fit_is_refused_with_the_estimate(monkeypatch: pytest.MonkeyPatch):
-    needed = memory_needed(TransformerConfig(), TrainConfig(batch_tokens=25_000), 37_000, 37_000)
+    needed = needed_for(TransformerConfig(), TrainConfig(batch_tokens=25_000))
     monkeypatch.setattr(hardware, "available_memory", lambda: 2 * GIB)
     with pytest.raises(RunError) as caught:
         hardware.refuse_beyond_memory(needed, "train this", "lower train.batch_tokens")
@@ -132,33 +143,33 @@ def test_a_run_that_fits_is_not_refused(monkeypatch: pytest.MonkeyPatch):
 
 def test_the_estimate_holds_at_least_weights_gradients_and_moments():
     model, train = TransformerConfig(), TrainConfig()
-    count = parameter_count(model, 37_000, 37_000)
-    plain = memory_needed(model, train, 37_000, 37_000)
+    count = parameter_count(model, SHARED)
+    plain = needed_for(model, train)
     assert plain > 4 * 4 * count
-    assert memory_needed(model, TrainConfig(ema=0.99), 37_000, 37_000) >= plain + 4 * count
-    twice = memory_needed(model, TrainConfig(batch_tokens=8192), 37_000, 37_000)
+    assert needed_for(model, TrainConfig(ema=0.99)) >= plain + 4 * count
+    twice = needed_for(model, TrainConfig(batch_tokens=8192))
     assert twice > plain
-    assert memory_needed(model, TrainConfig(consistency=5.0), 37_000, 37_000) == twice
-    assert memory_needed(TransformerConfig(width=1024), train, 37_000, 37_000) > plain
+    assert needed_for(model, TrainConfig(consistency=5.0)) == twice
+    assert needed_for(TransformerConfig(width=1024), train) > plain
 
 
 def test_the_estimate_holds_attention_weights_where_they_are_dropped_out():
     """For each attention several matrices of tokens × longest sentence, for each head."""
     model, train = TransformerConfig(), TrainConfig(batch_tokens=4096)
-    plain = memory_needed(model, train, 37_000, 37_000, longest=256)
-    dropped = memory_needed(replace(model, attention_dropout=0.1), train, 37_000, 37_000, longest=256)
+    plain = needed_for(model, train, longest=256)
+    dropped = needed_for(replace(model, attention_dropout=0.1), train, longest=256)
     assert dropped - plain >= 4 * 18 * 8 * 4096 * 256 * 3
-    shorter = memory_needed(replace(model, attention_dropout=0.1), train, 37_000, 37_000, longest=64)
+    shorter = needed_for(replace(model, attention_dropout=0.1), train, longest=64)
     assert plain < shorter < dropped
-    assert memory_needed(model, train, 37_000, 37_000, longest=64) == plain
+    assert needed_for(model, train, longest=64) == plain
 
 
 def test_the_estimate_holds_the_copies_that_saving_makes():
     model, little = TransformerConfig(), TrainConfig(batch_tokens=16)
-    bytes_each = 4 * parameter_count(model, 37_000, 37_000)
+    bytes_each = 4 * parameter_count(model, SHARED)
     # state, weights as bytes, and the optimizer's part twice
-    assert memory_needed(model, little, 37_000, 37_000) >= (3 + 1 + 4) * bytes_each
-    assert memory_needed(model, replace(little, ema=0.9), 37_000, 37_000) >= (4 + 1 + 6) * bytes_each
+    assert needed_for(model, little) >= (3 + 1 + 4) * bytes_each
+    assert needed_for(model, replace(little, ema=0.9)) >= (4 + 1 + 6) * bytes_each
 
 
 # --- the preset that is chosen
@@ -177,10 +188,10 @@ CHOICES = [
 
 @pytest.mark.parametrize(("pairs", "cores", "memory", "name", "reason"), CHOICES)
 def test_the_preset_is_fitted_to_data_cores_and_memory(pairs: int, cores: int, memory: int, name: str, reason: str):
-    chosen, why = fitted_preset(pairs, cores, memory)
+    chosen, why = fitted_preset(Corpus(pairs, cores, memory))
     assert chosen == name
     assert reason in why
-    assert fitted_preset(pairs, cores, memory) == (chosen, why)
+    assert fitted_preset(Corpus(pairs, cores, memory)) == (chosen, why)
 
 
 @pytest.mark.parametrize(("pairs", "cores", "memory", "name", "reason"), CHOICES)
@@ -191,7 +202,7 @@ def test_training_chooses_by_cores_and_memory_and_never_by_a_timing(
     monkeypatch.setattr(hardware, "available_memory", lambda: memory)
     monkeypatch.setattr(hardware, "matrix_speed", lambda: pytest.fail("the choice depends on a timing"))
     said = Console(file=io.StringIO(), width=500)
-    meta: dict[str, Any] = {"pairs": pairs, "tokenizer": {"kind": "bpe"}}
+    meta: dict[str, Any] = {"examples": pairs, "tokenizer": {"kind": "bpe"}}
     assert choices(build_config({}), meta, said) == {"preset": name, "tokenizer": meta["tokenizer"]}
     assert f"preset {name} (" in said.file.getvalue()
     assert reason in said.file.getvalue()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,14 @@ from regard.report.live import LiveReport
 from regard.report.page import Story, grouped, progress_text, report_page, seconds_left
 from regard.report.plots import BarPlot, Line, LinePlot, Plot, report_plots
 from regard.run import RunDirectory
+from regard.tasks import TASKS
 from regard.tasks.pairs import Pairs
 from regard.tasks.translate import LONGEST_SAMPLE, sample_places
 
-SAMPLE = {"source": "a <b> & c", "reference": "x", "translation": "<script>alert(1)</script>"}
+SAMPLE = {"input": "a <b> & c", "reference": "x", "output": "<script>alert(1)</script>"}
+OLD_SAMPLE = {"source": SAMPLE["input"], "reference": SAMPLE["reference"], "translation": SAMPLE["output"]}
+"""As version 0.1 wrote it."""
+METRICS = TASKS["translate"].metrics
 
 
 def record(step: int, **more: Any) -> dict[str, Any]:
@@ -80,6 +85,12 @@ def test_a_validation_says_nothing_about_speed() -> None:
     assert history.series("speed").steps.tolist() == [2, 4]
     assert history.series("speed").values.tolist() == [50.0, 50.0]
     assert history.speed() == 400 / 92
+
+
+def test_samples_of_version_01_are_read() -> None:
+    old = history_of([validation(1) | {"samples": [OLD_SAMPLE]}, validation(2)])
+    new = history_of([validation(1), validation(2)])
+    assert old.samples == new.samples == {("a <b> & c", "x"): [Attempt(step, SAMPLE["output"]) for step in (1, 2)]}
 
 
 def test_the_log_of_an_older_version_is_read(tmp_path: Path) -> None:
@@ -182,7 +193,10 @@ def test_only_what_was_measured_is_plotted() -> None:
     assert [plot.name for plot in report_plots(History(), None)] == []
     without = report_plots(history_of([record(1), record(2)]), None)
     assert [plot.name for plot in without] == ["loss", "perplexity", "rate", "norm", "speed"]
-    assert "bleu" in [plot.name for plot in report_plots(history_of([validation(1)]), None)]
+    named = ["loss", "perplexity", "bleu", "rate", "norm"]
+    assert [plot.name for plot in report_plots(history_of([validation(1)]), None, METRICS)] == named
+    hidden = [replace(metric, plotted=metric.name != "bleu") for metric in METRICS]
+    assert "bleu" not in [plot.name for plot in report_plots(history_of([validation(1)]), None, hidden)]
     assert draw(report_plots(history_of([record(1), record(2, norm=0.0)]), None))  # no logarithm of 0
 
 
@@ -193,7 +207,9 @@ FACTS: dict[str, Any] = {
     "parameters": 1234567,
     "preset": "tiny",
     "seed": 3,
-    "pairs": 89,
+    "task": "translate",
+    "examples": 89,
+    "noun": "pairs",
     "regard": "1.2.3",
     "vocabulary": {"kind": "bpe", "source": 97, "target": 101},
     "platform": {"torch": "2.6"},
@@ -254,7 +270,7 @@ def test_equal_attempts_in_a_row_share_a_line() -> None:
 
 
 def test_early_attempts_are_folded_away() -> None:
-    changing = [validation(step) | {"samples": [SAMPLE | {"translation": f"try {step}"}]} for step in range(1, 10)]
+    changing = [validation(step) | {"samples": [SAMPLE | {"output": f"try {step}"}]} for step in range(1, 10)]
     page = report_page(story(changing), [])
     assert "3 earlier" in page
     assert all(f"try {step}<" in page for step in range(1, 10))

@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,17 @@ import pytest
 
 import regard.data.fill
 import regard.data.store
+from regard.data.batch import Batch
 from regard.data.batching import Position
 from regard.data.bpe_dropout import resample
+from regard.data.columns import SOURCE, TARGET, Example
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.feed import Feed
 from regard.data.fill import fill
-from regard.data.prepare import Task, prepare, task_from_json, task_to_json
+from regard.data.prepare import Assignment, prepare
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
+from regard.tasks import translate
 from regard.text.filters import FilterConfig
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, SPECIALS, Tokenizer, TokenizerConfig
@@ -55,19 +59,25 @@ def corpus_of(base: Path, name: str, pairs: list[tuple[str, str]], **settings: A
     )
 
 
-def task_of(base: Path, *train: CorpusConfig, valid: tuple[CorpusConfig, ...] = (), **settings: Any) -> Task:
+def assignment_of(
+    base: Path, *train: CorpusConfig, valid: tuple[CorpusConfig, ...] = (), **settings: Any
+) -> Assignment:
     filters = settings.pop("filters", FilterConfig())
     tokenizer = TokenizerConfig(**({"kind": "bpe", "size": 330} | settings))
-    return Task(DataConfig(train=train, valid=valid, filters=filters), tokenizer, base)
+    return Assignment(DataConfig(train=train, valid=valid, filters=filters), tokenizer, base)
+
+
+def collated(examples: Sequence[Example]) -> Batch:
+    return translate.collate(examples, RESERVED)
 
 
 def silent(done: int, of: int, what: str) -> None:
     pass
 
 
-def made(task: Task, folder: Path) -> tuple[Store, Tokenizer]:
+def made(assignment: Assignment, folder: Path) -> tuple[Store, Tokenizer]:
     """The store, made in this process."""
-    fill(task, folder, silent)
+    fill(assignment, folder, silent)
     return Store.open(folder), Tokenizer.load(folder / "tokenizer.json")
 
 
@@ -79,34 +89,42 @@ def texts_in(store: Store, tokenizer: Tokenizer) -> list[tuple[str, str]]:
     ]
 
 
+def valid_pairs(store: Store) -> list[tuple[str, str]]:
+    texts = store.valid_texts()
+    return list(zip(texts["source"], texts["target"], strict=True))
+
+
 # --- what is in it
 
 
 def test_a_child_makes_the_store_of_two_corpora(tmp_path: Path):
     first, second, valid = pairs_of(37, 1), pairs_of(23, 11), pairs_of(5, 21)
     one = corpus_of(tmp_path, "one", first, weight=2.0, tag="news")
-    for name in (one.source, one.target):  # known by its content, not by its name
+    for name in one.files.values():  # known by its content, not by its name
         path = tmp_path / name
         path.write_bytes(gzip.compress(path.read_bytes()))
     table = write(tmp_path / "two.tsv", [f"{source}\t{target}" for source, target in second])
-    task = task_of(tmp_path, one, CorpusConfig(source=table, tag="web"), valid=(corpus_of(tmp_path, "valid", valid),))
+    assignment = assignment_of(
+        tmp_path, one, CorpusConfig(source=table, tag="web"), valid=(corpus_of(tmp_path, "valid", valid),)
+    )
     said: list[tuple[int, int, str]] = []
-    meta = prepare(task, tmp_path / "store", lambda *what: said.append(what))
+    meta = prepare(assignment, tmp_path / "store", lambda *what: said.append(what))
     store, tokenizer = Store.open(tmp_path / "store"), Tokenizer.load(tmp_path / "store" / "tokenizer.json")
 
     assert store.meta == meta
-    assert (meta["pairs"], meta["valid_pairs"]) == (60, 5)
+    assert (meta["examples"], meta["valid_examples"]) == (60, 5)
     assert meta["filters"]["kept"] == meta["filters"]["read"] == 60
     assert store.corpora.tolist() == [0] * 37 + [1] * 23
     assert texts_in(store, tokenizer) == first + second
-    assert list(zip(*store.valid_texts()[:2], strict=True)) == valid
+    assert valid_pairs(store) == valid
     source, target = store.column("source"), store.column("target")
     tags = [tokenizer.tag_id("news")] * 37 + [tokenizer.tag_id("web")] * 23
     assert [int(source[row][0]) for row in range(60)] == tags
     assert all(source[row][-1] == END and END not in source[row][:-1] for row in range(60))
-    assert all(END not in target[row] and not set(tags) & set(target[row].tolist()) for row in range(60))
+    assert all(target[row][-1] == END and END not in target[row][:-1] for row in range(60))
+    assert not any(set(tags) & set(target[row].tolist()) for row in range(60))
     assert meta["tokens"] == {"source": int(source.lengths.sum()), "target": int(target.lengths.sum())}
-    assert meta["sizes"] == [tokenizer.source.size, tokenizer.target.size]
+    assert meta["sizes"] == {"source": tokenizer.source.size, "target": tokenizer.target.size}
     assert (60, 60, "tokenising") in said
 
 
@@ -114,7 +132,7 @@ def test_a_child_makes_the_store_of_two_corpora(tmp_path: Path):
 @pytest.mark.parametrize("joint", [True, False])
 def test_lossless_stores_decode_to_the_text(tmp_path: Path, kind: str, joint: bool):
     pairs = [*pairs_of(29, 3), ("a\u2028b \x85", "</s> <0x41> ▁"), ("  two  ", "🤦🏽‍♀️ sigh")]
-    task = task_of(
+    assignment = assignment_of(
         tmp_path,
         corpus_of(tmp_path, "train", pairs),
         valid=(corpus_of(tmp_path, "valid", pairs[:2]),),
@@ -122,18 +140,18 @@ def test_lossless_stores_decode_to_the_text(tmp_path: Path, kind: str, joint: bo
         joint=joint,
         size=330 if kind == "bpe" else 0,
     )
-    store, tokenizer = made(task, tmp_path / "store")
+    store, tokenizer = made(assignment, tmp_path / "store")
     assert tokenizer.joint == joint
     assert texts_in(store, tokenizer) == pairs
 
 
 def test_rows_are_found_across_shards_and_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(regard.data.store, "SHARD_PAIRS", 7)
+    monkeypatch.setattr(regard.data.store, "SHARD_EXAMPLES", 7)
     monkeypatch.setattr(regard.data.fill, "CHUNK", 3)
     first, second = pairs_of(31, 1), pairs_of(13, 11)
     valid = corpus_of(tmp_path, "valid", pairs_of(2, 5))
     corpora = corpus_of(tmp_path, "one", first), corpus_of(tmp_path, "two", second)
-    store, tokenizer = made(task_of(tmp_path, *corpora, valid=(valid,)), tmp_path / "store")
+    store, tokenizer = made(assignment_of(tmp_path, *corpora, valid=(valid,)), tmp_path / "store")
     assert store.meta["shards"] > 3
     assert texts_in(store, tokenizer) == first + second
     assert store.corpora.tolist() == [0] * 31 + [1] * 13
@@ -144,17 +162,22 @@ def test_filters_and_empty_sides_are_counted(tmp_path: Path):
     pairs += pairs[:3]
     filters = FilterConfig(drop_duplicates=True, drop_identical=True, max_length=256)
     valid = corpus_of(tmp_path, "valid", [("v", "w"), ("", "leer")])
-    task = task_of(tmp_path, corpus_of(tmp_path, "train", pairs), valid=(valid,), filters=filters, kind="byte", size=0)
-    store, tokenizer = made(task, tmp_path / "store")
+    assignment = assignment_of(
+        tmp_path, corpus_of(tmp_path, "train", pairs), valid=(valid,), filters=filters, kind="byte", size=0
+    )
+    store, tokenizer = made(assignment, tmp_path / "store")
     assert texts_in(store, tokenizer) == pairs[:11]
     counts = store.meta["filters"]
     expected = {"read": 18, "kept": 11, "empty": 2, "too_long": 1, "ratio": 0, "duplicate": 3, "identical": 1}
     assert counts == expected | {"in_validation": 1, "copies_of_validation": 0}
-    assert store.valid_texts()[:2] == (["v"], ["w"])
-    assert store.meta["valid_pairs"] == 1
+    assert valid_pairs(store) == [("v", "w")]
+    assert store.meta["valid_examples"] == 1
 
 
-def test_a_text_that_is_no_store_is_refused(tmp_path: Path):
+@pytest.mark.parametrize("meta", [None, "", "[]", "{}", '{"format": 1, "dtype": "uint16", "shards": 1}'])
+def test_what_is_no_store_or_one_of_an_older_version_is_refused(tmp_path: Path, meta: str | None):
+    if meta is not None:
+        (tmp_path / "meta.json").write_text(meta)
     with pytest.raises(RunError, match=r"is not a tokenised corpus; .*--resume"):
         Store.open(tmp_path)
 
@@ -163,16 +186,16 @@ def test_a_text_that_is_no_store_is_refused(tmp_path: Path):
 
 
 def held_out(store: Store) -> set[tuple[str, str]]:
-    return set(zip(*store.valid_texts()[:2], strict=True))
+    return set(valid_pairs(store))
 
 
 def test_a_slice_is_held_out_where_no_validation_is_given(tmp_path: Path):
     pairs = pairs_of(300, 1)
     repeated = pairs * 3  # equal pairs stay together
-    store, tokenizer = made(task_of(tmp_path, corpus_of(tmp_path, "train", repeated)), tmp_path / "store")
+    store, tokenizer = made(assignment_of(tmp_path, corpus_of(tmp_path, "train", repeated)), tmp_path / "store")
     valid, trained = held_out(store), Counter(texts_in(store, tokenizer))
-    assert len(valid) == store.meta["valid_pairs"] == 6  # 2 % of 300
-    assert len(store.valid_texts()[0]) == 6
+    assert len(valid) == store.meta["valid_examples"] == 6  # 2 % of 300
+    assert len(valid_pairs(store)) == 6
     assert not valid & set(trained)
     assert valid | set(trained) == set(pairs)
     assert set(trained.values()) == {3}
@@ -181,18 +204,18 @@ def test_a_slice_is_held_out_where_no_validation_is_given(tmp_path: Path):
 
 def test_a_pair_that_is_most_of_the_corpus_is_not_held_out(tmp_path: Path):
     pairs = pairs_of(3, 1) * 100
-    store, tokenizer = made(task_of(tmp_path, corpus_of(tmp_path, "train", pairs)), tmp_path / "store")
-    assert store.meta["valid_pairs"] == 0
+    store, tokenizer = made(assignment_of(tmp_path, corpus_of(tmp_path, "train", pairs)), tmp_path / "store")
+    assert store.meta["valid_examples"] == 0
     assert Counter(texts_in(store, tokenizer)) == Counter(pairs)
 
 
 def test_what_training_would_drop_is_not_held_out_either(tmp_path: Path):
     pairs = pairs_of(300, 1)
-    plain, _ = made(task_of(tmp_path, corpus_of(tmp_path, "train", pairs)), tmp_path / "plain")
+    plain, _ = made(assignment_of(tmp_path, corpus_of(tmp_path, "train", pairs)), tmp_path / "plain")
     lengths = sorted(max(len(text.encode()) for text in pair) for pair in held_out(plain))
     filters = FilterConfig(max_length=lengths[2])
-    task = task_of(tmp_path, corpus_of(tmp_path, "train", pairs), filters=filters, kind="byte", size=0)
-    store, _ = made(task, tmp_path / "store")
+    assignment = assignment_of(tmp_path, corpus_of(tmp_path, "train", pairs), filters=filters, kind="byte", size=0)
+    store, _ = made(assignment, tmp_path / "store")
     kept = {pair for pair in held_out(plain) if max(len(text.encode()) for text in pair) <= lengths[2]}
     assert held_out(store) == kept
     assert 0 < len(kept) < len(lengths)
@@ -202,15 +225,15 @@ def test_what_training_would_drop_is_not_held_out_either(tmp_path: Path):
 
 def test_the_slice_belongs_to_the_pairs_and_not_to_their_order(tmp_path: Path):
     pairs = pairs_of(200, 1)
-    first, _ = made(task_of(tmp_path, corpus_of(tmp_path, "one", pairs)), tmp_path / "first")
+    first, _ = made(assignment_of(tmp_path, corpus_of(tmp_path, "one", pairs)), tmp_path / "first")
     random.Random(3).shuffle(pairs)
-    second, _ = made(task_of(tmp_path, corpus_of(tmp_path, "two", pairs)), tmp_path / "second")
+    second, _ = made(assignment_of(tmp_path, corpus_of(tmp_path, "two", pairs)), tmp_path / "second")
     assert held_out(first) == held_out(second)
 
 
 def test_the_slice_is_not_read_by_the_tokenizer(tmp_path: Path):
     pairs = pairs_of(100, 1)
-    plain = task_of(tmp_path, corpus_of(tmp_path, "train", pairs), kind="word", size=0)
+    plain = assignment_of(tmp_path, corpus_of(tmp_path, "train", pairs), kind="word", size=0)
     store, tokenizer = made(plain, tmp_path / "store")
     seen = {word for pair in texts_in(store, tokenizer) for text in pair for word in text.split()}
     only_held_out = {word for pair in held_out(store) for text in pair for word in text.split()} - seen
@@ -220,150 +243,153 @@ def test_the_slice_is_not_read_by_the_tokenizer(tmp_path: Path):
 
 def test_a_carriage_return_inside_a_validation_sentence_ends_no_line(tmp_path: Path):
     valid = [("one\rtwo", "eins zwei"), ("three", "drei\u2028vier"), ("four\x0b\x0c\x85five", "fünf")]
-    task = task_of(tmp_path, corpus_of(tmp_path, "train", pairs_of(5, 1)), valid=(corpus_of(tmp_path, "v", valid),))
-    store, _ = made(task, tmp_path / "store")
-    assert list(zip(*store.valid_texts()[:2], strict=True)) == valid
+    assignment = assignment_of(
+        tmp_path, corpus_of(tmp_path, "train", pairs_of(5, 1)), valid=(corpus_of(tmp_path, "v", valid),)
+    )
+    store, _ = made(assignment, tmp_path / "store")
+    assert valid_pairs(store) == valid
 
 
 # --- made once
 
 
 @pytest.fixture
-def base_task(tmp_path: Path) -> Task:
+def base_assignment(tmp_path: Path) -> Assignment:
     train, valid = corpus_of(tmp_path, "train", pairs_of(11, 1)), corpus_of(tmp_path, "valid", pairs_of(3, 5))
-    return task_of(tmp_path, train, valid=(valid,))
+    return assignment_of(tmp_path, train, valid=(valid,))
 
 
-def is_made(task: Task, folder: Path) -> bool:
+def is_made(assignment: Assignment, folder: Path) -> bool:
     """Whether the store was made, and not found."""
     said: list[str] = []
-    fill(task, folder, lambda _done, _of, what: said.append(what))
+    fill(assignment, folder, lambda _done, _of, what: said.append(what))
     return "tokenising" in said
 
 
-def with_train(task: Task, **changes: Any) -> Task:
-    return replace(task, data=replace(task.data, train=(replace(task.data.train[0], **changes),)))
+def with_train(assignment: Assignment, **changes: Any) -> Assignment:
+    changed = CorpusConfig(**(assignment.data.train[0].to_table() | changes))
+    return replace(assignment, data=replace(assignment.data, train=(changed,)))
 
 
-def test_an_equal_task_finds_the_store(base_task: Task, tmp_path: Path):
+def test_an_equal_assignment_finds_the_store(base_assignment: Assignment, tmp_path: Path):
     folder = tmp_path / "store"
-    assert is_made(base_task, folder)
+    assert is_made(base_assignment, folder)
     before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
-    assert not is_made(base_task, folder)
+    assert not is_made(base_assignment, folder)
     assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("name", ["train.en", "train.de", "valid.en", "valid.de"])
-def test_one_changed_byte_makes_another_store(base_task: Task, tmp_path: Path, name: str):
-    first = fill(base_task, tmp_path / "store", silent)
+def test_one_changed_byte_makes_another_store(base_assignment: Assignment, tmp_path: Path, name: str):
+    first = fill(base_assignment, tmp_path / "store", silent)
     path = tmp_path / name
     stat, text = path.stat(), path.read_bytes()
     last = text.rindex(b" ") + 1
     path.write_bytes(text[:last] + bytes([text[last] ^ 1]) + text[last + 1 :])
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # neither size nor time tell
-    assert is_made(base_task, tmp_path / "store")
+    assert is_made(base_assignment, tmp_path / "store")
     second = Store.open(tmp_path / "store").meta
     assert first["key"] != second["key"]
     changed = {name for name in first["hashes"] if first["hashes"][name] != second["hashes"][name]}
     assert changed == {name}
 
 
-def test_what_decides_the_tokens_decides_the_key_and_nothing_else_does(base_task: Task, tmp_path: Path):
-    def key(task: Task) -> str:
-        return fill(task, tmp_path / "store", silent)["key"]
+def test_what_decides_the_tokens_decides_the_key_and_nothing_else_does(base_assignment: Assignment, tmp_path: Path):
+    def key(assignment: Assignment) -> str:
+        return fill(assignment, tmp_path / "store", silent)["key"]
 
-    data, same = base_task.data, key(base_task)
-    assert key(with_train(base_task, weight=3.0)) == same
+    data, same = base_assignment.data, key(base_assignment)
+    assert key(with_train(base_assignment, weight=3.0)) == same
     others = [
-        replace(base_task, data=replace(data, source_language="en")),  # a file may hold more than two languages
-        with_train(base_task, tag="news"),
-        with_train(base_task, source="train.de", target="train.en"),
-        replace(base_task, data=replace(data, filters=FilterConfig(max_length=50))),
-        replace(base_task, data=replace(data, valid=())),
-        replace(base_task, tokenizer=TokenizerConfig(kind="bpe", size=300)),
-        replace(base_task, tokenizer=TokenizerConfig(kind="bpe", size=330, dropout=0.1)),
+        replace(base_assignment, data=replace(data, source_language="en")),  # a file may hold more than two languages
+        with_train(base_assignment, tag="news"),
+        with_train(base_assignment, source="train.de", target="train.en"),
+        replace(base_assignment, data=replace(data, filters=FilterConfig(max_length=50))),
+        replace(base_assignment, data=replace(data, valid=())),
+        replace(base_assignment, tokenizer=TokenizerConfig(kind="bpe", size=300)),
+        replace(base_assignment, tokenizer=TokenizerConfig(kind="bpe", size=330, dropout=0.1)),
     ]
     keys = [key(other) for other in others]
     assert len({same, *keys}) == 1 + len(others)
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
-def test_a_store_without_a_whole_meta_is_made_anew(base_task: Task, tmp_path: Path, damage: str):
+def test_a_store_without_a_whole_meta_is_made_anew(base_assignment: Assignment, tmp_path: Path, damage: str):
     folder = tmp_path / "store"
-    fill(base_task, folder, silent)
+    fill(base_assignment, folder, silent)
     meta = folder / "meta.json"
     if damage == "gone":
         meta.unlink()
     else:
         meta.write_text(meta.read_text()[:-9] if damage == "cut" else "{}")
-    assert is_made(base_task, folder)
-    assert not is_made(base_task, folder)
+    assert is_made(base_assignment, folder)
+    assert not is_made(base_assignment, folder)
 
 
-def test_equal_inputs_make_equal_bytes(base_task: Task, tmp_path: Path):
+def test_equal_inputs_make_equal_bytes(base_assignment: Assignment, tmp_path: Path):
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
-        fill(base_task, folder, silent)
+        fill(base_assignment, folder, silent)
     one, two = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders)
     assert one == two
 
 
-def test_another_runs_tokenizer_is_used_as_it_is(base_task: Task, tmp_path: Path):
-    _, given = made(replace(base_task, tokenizer=TokenizerConfig(kind="byte")), tmp_path / "first")
-    store, used = made(replace(base_task, given_tokenizer=given.to_json()), tmp_path / "second")
+def test_another_runs_tokenizer_is_used_as_it_is(base_assignment: Assignment, tmp_path: Path):
+    _, given = made(replace(base_assignment, tokenizer=TokenizerConfig(kind="byte")), tmp_path / "first")
+    store, used = made(replace(base_assignment, given_tokenizer=given.to_json()), tmp_path / "second")
     assert used.to_json() == given.to_json()
     assert texts_in(store, used) == pairs_of(11, 1)
 
 
-def test_a_task_survives_its_way_to_the_child(base_task: Task):
-    assert task_from_json(task_to_json(base_task)) == base_task
+def test_an_assignment_survives_its_way_to_the_child(base_assignment: Assignment):
+    assert Assignment.from_json(base_assignment.to_json()) == base_assignment
 
 
 # --- the child
 
 
-def test_the_childs_errors_are_raised_as_what_they_are(base_task: Task, tmp_path: Path):
+def test_the_childs_errors_are_raised_as_what_they_are(base_assignment: Assignment, tmp_path: Path):
     with (tmp_path / "train.en").open("ab") as file:
         file.write(b"one more\n")
     with pytest.raises(CorpusError, match=r"train\.de ends after 11 lines, but .*train\.en:12 has text") as caught:
-        prepare(base_task, tmp_path / "store")
+        prepare(base_assignment, tmp_path / "store")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "store" / "meta.json").exists()
 
     write(tmp_path / "split.en", ["un@@ like@@ ly"] * 7)
-    split = replace(base_task, tokenizer=TokenizerConfig(dropout=0.1))
+    split = replace(base_assignment, tokenizer=TokenizerConfig(dropout=0.1))
     with pytest.raises(ConfigError, match=r"tokenizer\.dropout=0\.1 has no effect .*'@@'"):
         prepare(with_train(split, source="split.en", target="split.en"), tmp_path / "store")
 
     with pytest.raises(RunError, match=r"train\.de.*Not a directory"):
-        prepare(with_train(base_task, source="valid.en", target="valid.de"), tmp_path / "train.de" / "store")
+        prepare(with_train(base_assignment, source="valid.en", target="valid.de"), tmp_path / "train.de" / "store")
 
 
-def test_a_missing_file_is_named(base_task: Task, tmp_path: Path):
+def test_a_missing_file_is_named(base_assignment: Assignment, tmp_path: Path):
     with pytest.raises(CorpusError, match=r"nowhere\.en does not exist"):
-        fill(with_train(base_task, source="nowhere.en"), tmp_path / "store", silent)
+        fill(with_train(base_assignment, source="nowhere.en"), tmp_path / "store", silent)
 
 
 @pytest.mark.parametrize("lines", [[], ["", " "]])
-def test_nothing_to_train_on_is_refused(base_task: Task, tmp_path: Path, lines: list[str]):
+def test_nothing_to_train_on_is_refused(base_assignment: Assignment, tmp_path: Path, lines: list[str]):
     name = write(tmp_path / "nothing.en", lines)
     with pytest.raises(CorpusError, match=r"nothing\.en: no pair is left"):
-        fill(with_train(base_task, source=name, target=name), tmp_path / "store", silent)
+        fill(with_train(base_assignment, source=name, target=name), tmp_path / "store", silent)
 
 
-def test_filters_that_leave_nothing_are_named(base_task: Task, tmp_path: Path):
-    strict = replace(base_task, data=replace(base_task.data, filters=FilterConfig(max_length=1)))
+def test_filters_that_leave_nothing_are_named(base_assignment: Assignment, tmp_path: Path):
+    strict = replace(base_assignment, data=replace(base_assignment.data, filters=FilterConfig(max_length=1)))
     with pytest.raises(
         CorpusError, match=r"no pair is left to train on; 11 pairs read, 0 kept; .*or loosen data\.filters"
     ):
         fill(strict, tmp_path / "store", silent)
 
 
-def test_preparing_does_not_import_torch(base_task: Task, tmp_path: Path):
+def test_preparing_does_not_import_torch(base_assignment: Assignment, tmp_path: Path):
     script = "import sys, regard.data.fill as p; p.main(); assert 'torch' not in sys.modules, 'torch'"
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "store")],
-        input=task_to_json(base_task),
+        input=base_assignment.to_json(),
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -371,7 +397,7 @@ def test_preparing_does_not_import_torch(base_task: Task, tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert answers[-1]["meta"]["pairs"] == 11
+    assert answers[-1]["meta"]["examples"] == 11
 
 
 # --- BPE-dropout
@@ -381,21 +407,21 @@ def test_preparing_does_not_import_torch(base_task: Task, tmp_path: Path):
 def dropped(tmp_path: Path) -> tuple[Store, Tokenizer]:
     """Two corpora, the first with a tag, in several shards, their words kept."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regard.data.store, "SHARD_PAIRS", 11)
+        patch.setattr(regard.data.store, "SHARD_EXAMPLES", 11)
         patch.setattr(regard.data.fill, "CHUNK", 5)
         corpora = (
             corpus_of(tmp_path, "one", pairs_of(29, 1), tag="news"),
             corpus_of(tmp_path, "two", pairs_of(13, 11)),
         )
         valid = corpus_of(tmp_path, "valid", pairs_of(2, 5))
-        return made(task_of(tmp_path, *corpora, valid=(valid,), dropout=0.3, size=360), tmp_path / "store")
+        return made(assignment_of(tmp_path, *corpora, valid=(valid,), dropout=0.3, size=360), tmp_path / "store")
 
 
 def rows_of(
     store: Store, tokenizer: Tokenizer, side: str, dropout: float, seed: int, epoch: int, longest: int = 1000
 ) -> list[list[int]]:
-    codec = {"source": tokenizer.source, "target": tokenizer.target}[side]
-    column = resample(store, side, codec, dropout, seed, epoch, longest)
+    place, column = {"source": (0, SOURCE), "target": (1, TARGET)}[side]
+    column = resample(store, column, place, tokenizer.codecs[side], dropout, seed, epoch, longest)
     return [column[row].tolist() for row in range(len(store.corpora))]
 
 
@@ -413,7 +439,8 @@ def test_a_resampled_corpus_is_the_same_text(dropped: tuple[Store, Tokenizer], s
             assert [row[0] == tokenizer.tag_id("news") for row in rows] == [True] * 29 + [False] * 13
             assert all(min(row[1:-1]) >= len(SPECIALS) + 1 for row in rows)
         else:
-            assert all(min(row) >= len(SPECIALS) + 1 for row in rows)
+            assert all(row[-1] == END and row.count(END) == 1 for row in rows)
+            assert all(min(row[:-1]) >= len(SPECIALS) + 1 for row in rows)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -453,18 +480,18 @@ def test_no_sentence_grows_beyond_what_a_batch_may_hold(dropped: tuple[Store, To
 
 def test_what_fits_in_no_batch_is_said_before_the_first_one(dropped: tuple[Store, Tokenizer]):
     store, tokenizer = dropped
-    longest = int(np.maximum(store.column("source").lengths, store.column("target").lengths + 1).max())
-    settings: dict[str, Any] = {"corpus_weights": [1.0, 1.0], "symbols": RESERVED, "seed": 7, "dropout": 0.3}
+    longest = int(np.maximum(store.column("source").lengths, store.column("target").lengths).max())
+    settings: dict[str, Any] = {"corpus_weights": [1.0, 1.0], "seed": 7, "dropout": 0.3}
     for epoch in range(4):
-        feed = Feed(store, tokenizer, budget=longest, **settings)
+        feed = Feed(store, tokenizer, collated, budget=longest, **settings)
         assert all(batch.source.values.numel() <= longest for batch in feed.take(Position(epoch, 0), 9)[0])
     with pytest.raises(ConfigError, match=rf"train\.batch_tokens={longest - 1} .*{longest} tokens"):
-        Feed(store, tokenizer, budget=longest - 1, **settings)
+        Feed(store, tokenizer, collated, budget=longest - 1, **settings)
 
 
 def test_one_word_is_cut_in_several_ways_in_an_epoch(tmp_path: Path):
     pairs = [("Straßenbahnhaltestelle", "Straßenbahn")] * 60
     valid = corpus_of(tmp_path, "valid", pairs_of(2, 5))
-    task = task_of(tmp_path, corpus_of(tmp_path, "train", pairs), valid=(valid,), dropout=0.5, size=300)
-    store, tokenizer = made(task, tmp_path / "store")
+    assignment = assignment_of(tmp_path, corpus_of(tmp_path, "train", pairs), valid=(valid,), dropout=0.5, size=300)
+    store, tokenizer = made(assignment, tmp_path / "store")
     assert len({tuple(row) for row in rows_of(store, tokenizer, "source", 0.5, 7, 0)}) > 1

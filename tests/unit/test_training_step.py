@@ -7,32 +7,34 @@ import json
 import math
 import os
 import signal
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from regard.train.validate import Validator
 from rich.console import Console
 from torch import Tensor
 
 from regard.checkpoint import average_weights, load_checkpoint
 from regard.data.batch import Batch
+from regard.data.columns import SOURCE, TARGET
+from regard.data.config import DataConfig
 from regard.data.feed import Feed
-from regard.data.store import META, Store, StoreWriter
-from regard.decode.translate import Translator
+from regard.data.store import FORMAT, META, Layout, Store, StoreWriter
+from regard.decode.config import SearchConfig
 from regard.errors import CheckpointError, RunError
 from regard.metrics_log import MetricsLog, read_metrics
 from regard.models import Transformer, TransformerConfig
 from regard.nn.dropout import dropout, keep_mask
-from regard.nn.loss import Smoothing, batch_loss
+from regard.nn.loss import Objective, Smoothing
 from regard.run import RunDirectory
-from regard.tasks.pairs import Pairs
+from regard.tasks import translate
+from regard.tasks.interface import Examples, Trained
+from regard.tasks.sequence_loss import sequence_loss
 from regard.text.codecs import ByteCodec
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, Tokenizer
-from regard.train import validate
 from regard.train.config import TrainConfig
 from regard.train.console import Reporter
 from regard.train.loop import Loop
@@ -109,12 +111,12 @@ def accumulated_and_at_once(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     parts = [some_pairs(*lengths) for lengths in ([16] * 64, [32] * 32, [8] * 127 + [5, 3], [64, 2, 62] * 8)]
     batches = [batch_of(pairs) for pairs in parts]
     assert [batch.num_tokens for batch in batches] == [1024] * 4
-    smoothing = Smoothing(0.1)
-    sums = accumulate_gradient(model, batches, smoothing)
+    objective = Objective(Smoothing(0.1))
+    sums = accumulate_gradient(model, batches, sequence_loss, objective)
     accumulated = gradient(model).clone()
     model.zero_grad()
     together = batch_of([pair for pairs in parts for pair in pairs])
-    sums_at_once = accumulate_gradient(model, [together], smoothing)
+    sums_at_once = accumulate_gradient(model, [together], sequence_loss, objective)
     assert sums == pytest.approx(sums_at_once, rel=1e-5)
     assert sums[2] == 4096
     return accumulated, gradient(model)
@@ -130,12 +132,12 @@ def test_four_batches_give_the_gradient_of_all_their_tokens_at_once(dtype: torch
 def test_unequal_batches_weigh_by_their_tokens():
     model = tiny().double()
     long, short = some_pairs(31, 17, 23), some_pairs(2)
-    accumulate_gradient(model, [batch_of(long), batch_of(short)], Smoothing(0.0))
+    accumulate_gradient(model, [batch_of(long), batch_of(short)], sequence_loss, Objective(Smoothing(0.0)))
     accumulated = gradient(model).clone()
     means: list[Tensor] = []
     for pairs in (long, short):
         model.zero_grad()
-        accumulate_gradient(model, [batch_of(pairs)], Smoothing(0.0))
+        accumulate_gradient(model, [batch_of(pairs)], sequence_loss, Objective(Smoothing(0.0)))
         means.append(gradient(model).clone())
     assert torch.allclose(accumulated, (71 * means[0] + 2 * means[1]) / 73, rtol=1e-9, atol=1e-12)
 
@@ -143,7 +145,12 @@ def test_unequal_batches_weigh_by_their_tokens():
 def test_the_loss_is_a_mean_over_real_tokens_and_perplexity_knows_no_smoothing():
     model, pairs = tiny().double(), some_pairs(5, 11, 2)
     found = train_step(
-        model, torch.optim.SGD(model.parameters(), lr=0.0), [batch_of(pairs)], smoothing=Smoothing(0.3), clip=0.0
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.0),
+        [batch_of(pairs)],
+        loss_of=sequence_loss,
+        objective=Objective(Smoothing(0.3)),
+        clip=0.0,
     )
     surprise = 0.0
     for pair in pairs:  # each alone, without padding
@@ -160,10 +167,12 @@ def test_the_loss_is_a_mean_over_real_tokens_and_perplexity_knows_no_smoothing()
 
 def test_without_dropout_two_passes_agree_and_count_as_one():
     model, batch = tiny().double(), batch_of(some_pairs(31, 17, 2))
-    once = accumulate_gradient(model, [batch], Smoothing())
+    once = accumulate_gradient(model, [batch], sequence_loss, Objective(Smoothing()))
     expected = gradient(model).clone()
     model.zero_grad()
-    assert accumulate_gradient(model, [batch], Smoothing(), consistency=5.0) == pytest.approx(once, rel=1e-12)
+    assert accumulate_gradient(model, [batch], sequence_loss, Objective(Smoothing(), 5.0)) == pytest.approx(
+        once, rel=1e-12
+    )
     assert torch.allclose(gradient(model), expected, rtol=1e-9, atol=1e-12)
 
 
@@ -181,7 +190,7 @@ class Logits(torch.nn.Module):
 def test_a_step_pairs_each_position_with_itself_under_another_dropout():
     model, batch = tiny(dropout=0.3).double(), batch_of(some_pairs(5, 2, 11))
     seed_step(1, 1)
-    found = batch_loss(model, batch, Smoothing(0.0), 4.0)
+    found = sequence_loss(model, batch, Objective(Smoothing(0.0), 4.0))
     seed_step(1, 1)
     logits = model(batch.twice())
     first, second = (rows.log_softmax(-1) for rows in logits.chunk(2))
@@ -195,7 +204,7 @@ def test_a_step_pairs_each_position_with_itself_under_another_dropout():
     assert torch.allclose(found.smoothed, expected, rtol=1e-10)
     assert found.tokens == 18
     seed_step(1, 1)
-    by_logits = batch_loss(Logits(model), batch, Smoothing(0.0), 4.0)
+    by_logits = sequence_loss(Logits(model), batch, Objective(Smoothing(0.0), 4.0))
     assert torch.allclose(by_logits.smoothed, expected, rtol=1e-10)
 
 
@@ -209,12 +218,19 @@ def test_a_model_held_to_agree_with_itself_does_so_more():
         set_rate(optimizer, 3e-3)
         for step in range(60):
             seed_step(1, step)
-            train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=1.0, consistency=consistency)
+            train_step(
+                model,
+                optimizer,
+                [batch],
+                loss_of=sequence_loss,
+                objective=Objective(Smoothing(), consistency),
+                clip=1.0,
+            )
         losses: list[float] = []
         for strength in (1e-9, 1.0):  # of the same two passes
             seed_step(1, 99)
             with torch.no_grad():
-                losses.append(float(batch_loss(model, batch, Smoothing(), strength).smoothed))
+                losses.append(float(sequence_loss(model, batch, Objective(Smoothing(), strength)).smoothed))
         apart.append(losses[1] - losses[0])
     assert apart[1] < 0.5 * apart[0]
 
@@ -231,7 +247,11 @@ def test_clipping_shortens_a_gradient_and_reports_its_own_norm():
         model = tiny().double()
         before = weights_of(model)
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        norms.append(train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=clip).norm)
+        norms.append(
+            train_step(
+                model, optimizer, [batch], loss_of=sequence_loss, objective=Objective(Smoothing()), clip=clip
+            ).norm
+        )
         after = weights_of(model)
         moved.append(torch.cat([(after[name] - before[name]).flatten() for name in before]))
     assert len(set(norms)) == 1
@@ -249,11 +269,13 @@ def test_clipping_shortens_a_gradient_and_reports_its_own_norm():
 def test_a_gradient_that_is_not_finite_moves_nothing(value: float, clip: float):
     model, batch = tiny(), batch_of(some_pairs(5, 11))
     optimizer = build_optimizer(model, TrainConfig())
-    assert train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=clip).taken
+    assert train_step(
+        model, optimizer, [batch], loss_of=sequence_loss, objective=Objective(Smoothing()), clip=clip
+    ).taken
     before = weights_of(model)
     moments = {name: tensor.clone() for name, tensor in optimizer_tensors(optimizer, model).items()}
     hook = break_gradient(model, value)
-    result = train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=clip)
+    result = train_step(model, optimizer, [batch], loss_of=sequence_loss, objective=Objective(Smoothing()), clip=clip)
     assert not result.taken
     assert not math.isfinite(result.norm)
     assert math.isfinite(result.loss)
@@ -261,7 +283,7 @@ def test_a_gradient_that_is_not_finite_moves_nothing(value: float, clip: float):
     assert equal(optimizer_tensors(optimizer, model), moments)
     hook.remove()
     # The bad gradient is thrown away, and is not in the next one.
-    again = train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=clip)
+    again = train_step(model, optimizer, [batch], loss_of=sequence_loss, objective=Objective(Smoothing()), clip=clip)
     assert again.taken
     assert math.isfinite(again.norm)
     assert not equal(weights_of(model), before)
@@ -272,28 +294,52 @@ def loop_in(folder: Path, model: Transformer, **settings: Any) -> Loop:
     """Two pairs, one batch an epoch, in a run of its own."""
     codec = ByteCodec()
     (folder / "store").mkdir(parents=True, exist_ok=True)
-    writer = StoreWriter(folder / "store", "uint16", with_words=False)
-    writer.append(0, {"source": [[5, 6, END], [7, END]], "target": [[8, 9, 10], [11]]})
+    layouts = {column.name: Layout("uint16") for column in (SOURCE, TARGET)}
+    writer = StoreWriter(folder / "store", layouts)
+    writer.append(0, {"source": [[5, 6, END], [7, END]], "target": [[8, 9, 10, END], [11, END]]})
     writer.close()
-    (folder / "store" / META).write_text(json.dumps({"dtype": "uint16", "shards": 1}))
+    meta = {
+        "format": FORMAT,
+        "columns": [asdict(column) for column in (SOURCE, TARGET)],
+        "layouts": {name: asdict(layout) for name, layout in layouts.items()},
+        "shards": 1,
+    }
+    (folder / "store" / META).write_text(json.dumps(meta))
     tokenizer = Tokenizer.pair(codec, codec)
     base: dict[str, Any] = {"max_steps": 7, "checkpoint_every": 2, "validate_every": 1000, "validate_output": False}
     config = TrainConfig(**(base | settings))
     run = RunDirectory.create(folder / "run", resume=True)
     run.write_config({})
-    feed = Feed(Store.open(folder / "store"), tokenizer, corpus_weights=[1.0], symbols=RESERVED, budget=4096, seed=1)
+    feed = Feed(
+        Store.open(folder / "store"),
+        tokenizer,
+        lambda rows: translate.collate(rows, RESERVED),
+        corpus_weights=[1.0],
+        budget=4096,
+        seed=1,
+    )
+    trained = Trained(
+        model=model,
+        tokenizer=tokenizer,
+        columns=(SOURCE, TARGET),
+        data=DataConfig(),
+        decode=SearchConfig(),
+        generates=False,
+    )
+    text = {"source": "\x01", "target": "\x02"}
+    encoded = {column.name: column.ids(tokenizer, text[column.name]) for column in (SOURCE, TARGET)}
+    valid = Examples([encoded], {name: [line] for name, line in text.items()})
     return Loop(
         model=model,
+        task=translate.TASK,
         feed=feed,
-        validator=Validator(
-            Translator(model=model, tokenizer=tokenizer), Pairs(["\x01"], ["\x02"]), budget=4096, with_bleu=False
-        ),
+        validator=translate.validator(trained, valid),
         run=run,
         config=config,
         width=22,
         seed=1,
         precision="fp32",
-        reporter=Reporter(Console(quiet=True), 7),
+        reporter=Reporter(Console(quiet=True), 7, translate.TASK.metrics),
     )
 
 
@@ -323,13 +369,13 @@ def test_a_stop_does_not_wait_for_a_validation_which_is_done_again(
             lambda gradient, backward=backward: gradient * (math.nan if next(backward) == every else 1.0)
         )
     whole.run_to_end()
-    mean_loss = validate.mean_loss
+    mean_loss = translate.mean_loss
 
     def stopped(*arguments: Any) -> float:
         os.kill(os.getpid(), signal.SIGTERM)
         return mean_loss(*arguments)
 
-    monkeypatch.setattr(validate, "mean_loss", stopped)
+    monkeypatch.setattr(translate, "mean_loss", stopped)
     with pytest.raises(Interrupted, match=f"saved at step {every},"):
         loop.run_to_end()
     monkeypatch.undo()
@@ -410,7 +456,14 @@ def test_a_long_sentence_looked_at_without_gradients_does_not_disturb_the_next_s
     with torch.inference_mode():  # the table of positions grows here
         model(batch_of(some_pairs(701)))
     optimizer = build_optimizer(model, TrainConfig())
-    assert train_step(model, optimizer, [batch, batch_of(some_pairs(601))], smoothing=Smoothing(), clip=1.0).taken
+    assert train_step(
+        model,
+        optimizer,
+        [batch, batch_of(some_pairs(601))],
+        loss_of=sequence_loss,
+        objective=Objective(Smoothing()),
+        clip=1.0,
+    ).taken
 
 
 # --- dropout
@@ -564,10 +617,10 @@ def test_the_optimizer_is_the_papers_adam(kind: str, decay: float):
     second = {name: torch.zeros_like(weight) for name, weight in expected.items()}
     for step in (1, 2, 3):
         model.zero_grad()
-        accumulate_gradient(model, [batch], Smoothing())
+        accumulate_gradient(model, [batch], sequence_loss, Objective(Smoothing()))
         gradients = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}  # type: ignore[union-attr]
         model.zero_grad()
-        train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=0.0)
+        train_step(model, optimizer, [batch], loss_of=sequence_loss, objective=Objective(Smoothing()), clip=0.0)
         for name, weight in expected.items():
             found = gradients[name] + (decay * weight if kind == "adam" else 0.0)
             first[name] = 0.9 * first[name] + 0.1 * found
@@ -581,7 +634,9 @@ def test_the_optimizer_is_the_papers_adam(kind: str, decay: float):
 
 def steps(model: Transformer, optimizer: torch.optim.Optimizer, batch: Batch, count: int) -> None:
     for _ in range(count):
-        assert train_step(model, optimizer, [batch], smoothing=Smoothing(), clip=1.0).taken
+        assert train_step(
+            model, optimizer, [batch], loss_of=sequence_loss, objective=Objective(Smoothing()), clip=1.0
+        ).taken
 
 
 def copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -24,7 +24,7 @@ from regard.nn import (
     padding_mask,
     sinusoids,
 )
-from regard.nn.loss import Smoothing
+from regard.nn.loss import PLAIN, Smoothing
 from regard.nn.masks import (
     from_additive,
     from_hidden_zero,
@@ -35,6 +35,7 @@ from regard.nn.masks import (
     to_padding_flags,
 )
 from regard.nn.positions import LearnedPositions, build_positions
+from regard.tasks.sequence_loss import sequence_loss
 from regard.text.tokenizer import END, PAD, START
 from regard.train.config import TrainConfig
 from regard.train.optimizer import build_optimizer, rate_at
@@ -215,7 +216,7 @@ def six_words() -> tuple[Transformer, Batch]:
     train = TrainConfig(schedule="constant", peak_rate=1e-2, warmup=10, label_smoothing=0.0)
     optimizer = build_optimizer(model, train)
     for _ in range(150):
-        assert train_step(model, optimizer, [batch], smoothing=Smoothing(0.0), clip=1.0).taken
+        assert train_step(model, optimizer, [batch], loss_of=sequence_loss, objective=PLAIN, clip=1.0).taken
     return model.eval(), batch
 
 
