@@ -109,19 +109,25 @@ class Rows:
         """Each row reads a token of its own; its logits are those of its sentence and prefix."""
         for prefix in self.prefixes:
             prefix.append(int(torch.randint(FIRST_WORD, TARGET_WORDS, ())))
-        first = self.state.span == (0, 0)
-        tokens = [self.model.symbols.start if first else prefix[-2] for prefix in self.prefixes]
+        tokens = [prefix[-2] if len(prefix) > 1 else self.model.symbols.start for prefix in self.prefixes]
         with torch.no_grad():
             logits, self.state = self.model.step(torch.tensor(tokens), self.state)
-        read = [prefix[:-1] for prefix in self.prefixes]
-        expected = whole(self.model, [self.sources[owner] for owner in self.owners], read)[:, -1]
-        assert logits.shape == expected.shape
-        assert torch.allclose(logits, expected, rtol=tolerance, atol=tolerance)
+        for age in {len(prefix) for prefix in self.prefixes}:
+            rows = [row for row, prefix in enumerate(self.prefixes) if len(prefix) == age]
+            read = [self.prefixes[row][:-1] for row in rows]
+            expected = whole(self.model, [self.sources[self.owners[row]] for row in rows], read)[:, -1]
+            assert logits[rows].shape == expected.shape
+            assert torch.allclose(logits[rows], expected, rtol=tolerance, atol=tolerance)
 
     def reorder(self, parents: list[int]) -> None:
         self.state = self.state.reorder(torch.tensor(parents))
         self.owners = [self.owners[parent] for parent in parents]
         self.prefixes = [list(self.prefixes[parent]) for parent in parents]
+
+    def join(self, other: Rows) -> None:
+        self.state = self.state.join(other.state)
+        self.owners = self.owners + [len(self.sources) + owner for owner in other.owners]
+        self.sources, self.prefixes = self.sources + other.sources, self.prefixes + other.prefixes
 
 
 REORDERS = {
@@ -165,6 +171,92 @@ def test_any_history_of_rows_keeps_sentence_and_past(variant: str, data: st.Data
         parent = st.integers(0, len(rows.owners) - 1)
         rows.reorder(data.draw(st.lists(parent, min_size=1, max_size=7)))
         rows.step(1e-9)
+
+
+def aged(model: Transformer, sources: list[list[int]], steps: int, parents: list[int] | None = None) -> Rows:
+    """Rows that have taken so many steps, reordered in the middle."""
+    rows = Rows.first(model, sources)
+    for step in range(steps):
+        if parents is not None and step == steps // 2:
+            rows.reorder(parents)
+        rows.step(1e-3)
+    return rows
+
+
+JOINS: dict[str, tuple[tuple[int, list[int] | None], ...]] = {
+    "newcomers": ((5, None), (0, None)),
+    "before any step": ((0, None), (0, None)),
+    "older ones": ((2, None), (19, None)),
+    "of one age": ((3, None), (3, None)),
+    "three ages": ((17, None), (1, None), (8, None)),
+    "beams": ((4, [0, 0, 0, 1, 1, 1]), (1, [1, 1, 1, 0, 0, 0]), (9, [0, 0, 0])),
+    "beams of different width": ((4, [0, 0, 1, 1]), (2, [0, 0, 0, 1, 1, 1])),
+    "ragged rows": ((4, [0, 0, 1]), (2, [1, 0, 1])),
+}
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), TOLERANCES)
+@pytest.mark.parametrize("history", JOINS)
+def test_joined_rows_keep_their_age_sentence_and_past(history: str, dtype: torch.dtype, tolerance: float):
+    """Sources of different lengths, too; and the old rows may leave, or the young."""
+    model, lengths = build({}, dtype), [(7, 3), (17, 1), (2, 11)]
+    rows, *others = [
+        aged(model, sentences(*lengths[number]), steps, parents)
+        for number, (steps, parents) in enumerate(JOINS[history])
+    ]
+    for other in others:
+        rows.join(other)
+    rows.step(tolerance)
+    rows.step(tolerance)
+    size = len(rows.owners)
+    rows.reorder([*range(size // 2, size), 0, 0])
+    rows.step(tolerance)
+    rows.reorder(list(range(size // 2)))
+    rows.step(tolerance)
+
+
+def test_a_state_that_joins_or_steps_is_not_changed():
+    model = build({})
+    old, young = aged(model, sentences(7, 3), 5), aged(model, sentences(17), 1)
+    kept = [[past.keys.clone() for past in rows.state.pasts] for rows in (old, young)]
+    with torch.no_grad():
+        joined = old.state.join(young.state)
+        turned = joined.reorder(torch.tensor([2, 0, 1]))
+        first, _ = model.step(torch.tensor([5, 6, 7]), joined)
+        second, _ = model.step(torch.tensor([7, 5, 6]), turned)
+        again, _ = model.step(torch.tensor([5, 6, 7]), joined)
+    assert torch.equal(first, again)
+    assert torch.allclose(first[[2, 0, 1]], second, rtol=1e-9, atol=1e-9)
+    for rows, before in zip((old, young), kept, strict=True):
+        for past, keys in zip(rows.state.pasts, before, strict=True):
+            assert torch.equal(past.keys, keys)
+        rows.step(1e-9)
+
+
+def test_room_for_the_past_and_the_source_shrinks_when_those_who_need_it_leave():
+    model = build({})
+    rows = aged(model, sentences(30), 20)
+    rows.join(aged(model, sentences(3), 1))
+    rows.step(1e-9)
+    assert (rows.state.pasts[0].size, rows.state.memory_mask.size(-1)) == (24, 32)
+    rows.reorder([1])
+    rows.step(1e-9)
+    assert (rows.state.pasts[0].size, rows.state.memory_mask.size(-1)) == (8, 8)
+
+
+@settings(max_examples=30)
+@given(variant=st.sampled_from(sorted(VARIANTS)), data=st.data())
+def test_any_history_of_joins_keeps_age_sentence_and_past(variant: str, data: st.DataObject):
+    model = build(VARIANTS[variant])
+    rows = Rows.first(model, sentences(5, 2))
+    for _ in range(data.draw(st.integers(1, 5))):
+        rows.step(1e-9)
+        if data.draw(st.booleans()):
+            rows.join(Rows.first(model, sentences(*data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3)))))
+        if data.draw(st.booleans()):
+            parent = st.integers(0, len(rows.owners) - 1)
+            rows.reorder(data.draw(st.lists(parent, min_size=1, max_size=7)))
+    rows.step(1e-9)
 
 
 def test_a_probe_sees_in_steps_what_it_sees_in_the_whole_pass():

