@@ -144,7 +144,7 @@ def read_examples(corpora: Sequence[CorpusConfig], config: Config, tokenizer: To
     tags = [tag for _, tag in rows]
     encoded = {
         column.name: [
-            wrapped(column, [ids], tokenizer, tag)[0]
+            wrapped(column, [ids], tokenizer, tag or None)[0]
             for ids, tag in zip(plain(column, by_column[column.name], tokenizer), tags, strict=True)
         ]
         for column in columns

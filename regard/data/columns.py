@@ -60,8 +60,11 @@ class Column:
 
     def around(self, ids: Sequence[int], tokenizer: Tokenizer, tag: str | None = None) -> list[int]:
         """Ids of a text with the symbols around them: the one place that decides this."""
-        before = [tokenizer.tag_id(tag)] if tag and self.tag else []
-        return [*before, *ids, *([RESERVED.end] if self.end else [])]
+        return [*self.before(tokenizer, tag), *ids, *([RESERVED.end] if self.end else [])]
+
+    def before(self, tokenizer: Tokenizer, tag: str | None) -> list[int]:
+        """The tag, if its corpus has one and the column takes it."""
+        return [] if tag is None or not self.tag else [tokenizer.tag_id(tag)]
 
     def ids(self, tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[int]:
         """A text as a model reads or writes it."""
@@ -69,7 +72,7 @@ class Column:
 
     def symbols(self, tag: str | None = None) -> int:
         """How many stand around the ids of a text."""
-        return int(bool(tag and self.tag)) + int(self.end)
+        return int(tag is not None and self.tag) + int(self.end)
 
 
 SOURCE, TARGET = Column("source", tag=True, end=True), Column("target", end=True)

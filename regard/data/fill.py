@@ -221,7 +221,7 @@ class Preparation:
         writer, longest = StoreWriter(self.folder, layouts, VALID), 0
         for place in np.flatnonzero(keep).tolist():
             around = {
-                column.name: wrapped(column, [ids[column.name][place]], tokenizer, rows[place][1])
+                column.name: wrapped(column, [ids[column.name][place]], tokenizer, rows[place][1] or None)
                 for column in self.columns
             }
             writer.append(0, around)
@@ -321,7 +321,7 @@ class Preparation:
         self, tokenizer: Tokenizer, number: int, rows: Sequence[Row], words: Mapping[str, WordTypes]
     ) -> dict[str, list[Encoded]]:
         """The columns of the rows that pass the filters."""
-        tag = self.data.train[number].tag
+        tag = self.data.train[number].tag or None
         ids = self.plain_ids(tokenizer, rows)
         keep: list[bool] = []
         for place, row in enumerate(rows):
@@ -334,7 +334,7 @@ class Preparation:
             if column.name in words:
                 codec, numbers = tokenizer.codecs[column.codec], words[column.name].numbers
                 assert isinstance(codec, BpeCodec)
-                before = [tokenizer.tag_id(tag)] if tag and column.tag else []
+                before = column.before(tokenizer, tag)
                 texts = (row[place] for row in compress(rows, keep))
                 columns[f"{column.name}{WORDS}"] = [[*before, *numbers(codec.words(text))] for text in texts]
         return columns

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from regard.data.batch import Source, moved
+from regard.data.columns import SOURCE
 from regard.decode.alignment import Alignment, align, source_words, target_words
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
@@ -35,7 +36,7 @@ from regard.errors import ConfigError
 from regard.models.interface import Decodable
 from regard.text.documents.part import one_line
 from regard.text.keep import around, kept_spans, missing, spans_of
-from regard.text.tokenizer import END, Tokenizer
+from regard.text.tokenizer import Tokenizer
 
 SHORTEST, STRIDE = 16, 8
 """Sources are padded to so much at least, and to a multiple of 8: then each begins at the same alignment in memory."""
@@ -339,8 +340,7 @@ class Translator:
 
 def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[int]:
     """What an encoder reads: the tag if there is one, the tokens, the end symbol."""
-    tags = [] if tag is None else [tokenizer.tag_id(tag)]
-    return [*tags, *tokenizer.source.encode(text), END]
+    return SOURCE.ids(tokenizer, text, tag)
 
 
 def target_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:

@@ -31,8 +31,9 @@ def modules(*left_out: str) -> Iterator[tuple[str, ast.Module]]:
 
 def names_read(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
     """Line, name, and whether it is read of something called `model`: attributes, subscripts and `getattr`."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and id(node) not in called:  # a module has methods, its config has none
             yield node.lineno, node.attr, is_model(node.value)
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             yield node.lineno, str(node.slice.value), is_model(node.value)
