@@ -88,9 +88,14 @@ class Translator:
         texts = [sentences] if isinstance(sentences, str) else sentences
         return self.run(self._prepare(texts, job_for(self.config, options)))
 
-    def prepare(self, sentences: Sequence[str], **options: Unpack[Options]) -> Prepared:
-        """Everything that `translate` does before the model is asked: once, for many runs of a model that changes."""
-        return self._prepare(sentences, job_for(self.config, options))
+    def prepare(
+        self, sentences: Sequence[str], ids: Sequence[Sequence[int]] | None = None, **options: Unpack[Options]
+    ) -> Prepared:
+        """Everything that `translate` does before the model is asked: once, for many runs of a model that changes.
+
+        `ids` are the sentences as the model reads them, where they are encoded already.
+        """
+        return self._prepare(sentences, job_for(self.config, options), ids=ids)
 
     def run(
         self, prepared: Prepared, *, progress: Callable[[int], None] | None = None, before: int = 0
@@ -153,28 +158,46 @@ class Translator:
             before += len(some)
 
     def _prepare(
-        self, texts: Sequence[str], job: Job, before: int = 0, places: Sequence[str] | None = None
+        self,
+        texts: Sequence[str],
+        job: Job,
+        before: int = 0,
+        places: Sequence[str] | None = None,
+        ids: Sequence[Sequence[int]] | None = None,
     ) -> Prepared:
         """The texts that follow the first `before` of the job; `places` are their names in messages."""
         lines: list[Line | None] = []
+        units: list[Unit] = []
         for number, text in enumerate(texts):
             place = places[number] if places else f"line {before + number + 1}"
-            lines.append(self._line(text, job, place) if text.strip() else None)
-        parts = [(text, place == 0) for line in lines if line is not None for place, text in enumerate(line.units)]
-        return Prepared(job, tuple(lines), tuple(self._unit(text, job, first=first) for text, first in parts))
+            known = list(ids[number]) if ids is not None and self._fits(ids[number], job) else None
+            line = self._line(text, job, place, known) if text.strip() else None
+            lines.append(line)
+            for count, part in enumerate(() if line is None else line.units):
+                units.append(self._unit(part, job, first=count == 0, ids=known))
+        return Prepared(job, tuple(lines), tuple(units))
 
-    def _line(self, text: str, job: Job, place: str) -> Line:
-        limit = None if self.max_source is None else max(self.max_source - (job.tag is not None), 1)
+    def _longest(self, job: Job) -> int | None:
+        """Tokens of a line that is translated as a whole."""
+        return None if self.max_source is None else max(self.max_source - (job.tag is not None), 1)
+
+    def _fits(self, ids: Sequence[int], job: Job) -> bool:
+        """Whether a line with these ids, the symbols around it counted, is translated as a whole."""
+        limit = self._longest(job)
+        return limit is None or len(ids) - SOURCE.symbols(job.tag) <= limit
+
+    def _line(self, text: str, job: Job, place: str, ids: list[int] | None = None) -> Line:
         language = self.source_language or ""
+        limit = self._longest(job) if ids is None else None  # what is encoded already fits
         return plan_line(text, self._size, limit, long=job.long, language=language, place=place, report=job.report)
 
     def _size(self, text: str) -> int:
         return len(self.tokenizer.source.encode(text))
 
-    def _unit(self, text: str, job: Job, *, first: bool) -> Unit:
+    def _unit(self, text: str, job: Job, *, first: bool, ids: list[int] | None = None) -> Unit:
         if not text.strip():
             return Unit(text, [], NO_DEMANDS, first)
-        ids = source_ids(self.tokenizer, text, job.tag)
+        ids = source_ids(self.tokenizer, text, job.tag) if ids is None else ids
         kept = self._wanted_spans(text, job, len(ids))
         demands = job.demands(self.tokenizer, self.model.symbols.end, text, kept, first=first)
         return Unit(text, ids, demands, first)

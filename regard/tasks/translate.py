@@ -12,7 +12,7 @@ from regard.data.batch import Batch, Source, pair_batch
 from regard.data.columns import SOURCE, TARGET, Column, Example
 from regard.data.config import DataConfig
 from regard.decode.config import SearchConfig
-from regard.decode.translate import Translator
+from regard.decode.translate import Prepared, Translator
 from regard.evaluate.metrics import bleu_with, evaluate_texts
 from regard.models.interface import Decodable
 from regard.tasks.interface import (
@@ -74,17 +74,18 @@ def pairs_of(examples: Examples) -> Pairs:
 
 
 def validator(trained: Trained, examples: Examples) -> Validator:
-    """The pairs are encoded and put into batches once."""
+    """The pairs come encoded, and are put into batches and made ready for the search once."""
     pairs, batches = pairs_of(examples), example_batches(TASK, trained, examples.encoded)
     translator = replace(open_translator(trained), config=SearchConfig(beam=1))
-    places = sample_places(pairs)
+    shown = sample_places(pairs)
+    asked = range(len(pairs.sources)) if trained.generates else shown
+    prepared = prepared_by_tag(translator, examples, pairs, asked)
     joiner = trained.tokenizer.joiner
 
-    def samples(translations: Sequence[str]) -> tuple[Sample, ...]:
-        few = pairs.at(places)
+    def samples(translations: Mapping[int, str]) -> tuple[Sample, ...]:
         return tuple(
-            Sample(join_pieces(source, joiner), join_pieces(target, joiner), translation)
-            for source, target, translation in zip(few.sources, few.targets, translations, strict=True)
+            Sample(join_pieces(pairs.sources[at], joiner), join_pieces(pairs.targets[at], joiner), translations[at])
+            for at in shown
         )
 
     def validate(progress: Progress) -> Validation:
@@ -92,14 +93,29 @@ def validator(trained: Trained, examples: Examples) -> Validator:
         metrics = {"loss": loss, "perplexity": perplexity(loss)}
         if not math.isfinite(loss):  # there is no search without probabilities
             return Validation(metrics)
-        if not trained.generates:
-            return Validation(metrics, samples(translate_pairs(translator, pairs.at(places), progress)))
-        texts = translate_pairs(translator, pairs, progress)
-        scores = score_texts(texts, pairs, joiner)
-        found = metrics | {"bleu": scores.bleu, "chrf": scores.chrf}
-        return Validation(found, samples([texts[place] for place in places]))
+        texts: dict[int, str] = {}
+        for places, ready in prepared:
+            found = translator.run(ready, progress=progress)
+            texts |= {place: translation.text for place, translation in zip(places, found, strict=True)}
+        if trained.generates:
+            scores = score_texts([texts[place] for place in asked], pairs, joiner)
+            metrics |= {"bleu": scores.bleu, "chrf": scores.chrf}
+        return Validation(metrics, samples(texts))
 
     return validate
+
+
+def prepared_by_tag(
+    translator: Translator, examples: Examples, pairs: Pairs, asked: Sequence[int]
+) -> list[tuple[list[int], Prepared]]:
+    """The places of the sources that are asked for, tag by tag, each ready to be translated again and again."""
+    wanted = set(asked)
+    ready: list[tuple[list[int], Prepared]] = []
+    for tag, all_places in pairs.by_tag().items():
+        places = [place for place in all_places if place in wanted]
+        ids = [[int(token) for token in examples.encoded[place]["source"]] for place in places]
+        ready.append((places, translator.prepare([pairs.sources[place] for place in places], ids, tag=tag)))
+    return ready
 
 
 def sample_places(pairs: Pairs, count: int = SAMPLES) -> list[int]:

@@ -1,0 +1,109 @@
+"""A task as everything else sees it: its validator, its metrics by name, what it measures and opens."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from regard.data.columns import SOURCE, TARGET
+from regard.data.config import DataConfig
+from regard.decode.config import SearchConfig
+from regard.decode.translate import Translator
+from regard.errors import ConfigError
+from regard.models import Transformer, TransformerConfig
+from regard.tasks import TASKS
+from regard.tasks.interface import LOSS, Examples, Metric, Trained, ignore, measured, validator_of
+from regard.text.codecs import ByteCodec
+from regard.text.tokenizer import Tokenizer
+
+TASK = TASKS["translate"]
+CODEC = ByteCodec(["news"])
+TOKENIZER = Tokenizer.pair(CODEC, CODEC)
+PAIRS = [("hello", "HELLO", ""), ("one two", "ONE TWO", "news"), ("three", "THREE", ""), ("x", "X", "news")]
+
+
+def trained(**changes: Any) -> Trained:
+    torch.manual_seed(3)
+    config = TransformerConfig(width=32, heads=2, feedforward=29, encoder_layers=1, decoder_layers=1)
+    return Trained(
+        **{
+            "model": Transformer(config, CODEC.size, CODEC.size).eval(),
+            "tokenizer": TOKENIZER,
+            "columns": (SOURCE, TARGET),
+            "data": DataConfig(),
+            "decode": SearchConfig(beam=2, max_extra=3),
+        }
+        | changes
+    )
+
+
+def examples() -> Examples:
+    encoded = [
+        {"source": SOURCE.ids(TOKENIZER, source, tag or None), "target": TARGET.ids(TOKENIZER, target)}
+        for source, target, tag in PAIRS
+    ]
+    sources, targets, tags = zip(*PAIRS, strict=True)
+    return Examples(encoded, {"source": sources, "target": targets}, tags)
+
+
+def test_validation_encodes_nothing(monkeypatch: pytest.MonkeyPatch):
+    """The store has the pairs encoded; a validator is made once and asked again and again."""
+    given = examples()
+    for name in ("encode", "encode_batch", "encode_with_offsets"):
+        monkeypatch.setattr(ByteCodec, name, lambda *_: pytest.fail("the validation text is encoded again"))
+    validate = validator_of(TASK, trained(), given)
+    first, second = validate(ignore), validate(ignore)
+    assert first == second
+    assert set(first.metrics) == {"loss", "perplexity", "bleu", "chrf"}
+    assert first.metrics["perplexity"] == pytest.approx(math.exp(first.metrics["loss"]))
+    assert [sample.reference for sample in first.samples] == ["X", "HELLO", "THREE", "ONE TWO"]
+
+
+def test_validation_translates_as_the_translator_does():
+    use = trained(decode=SearchConfig(beam=1))
+    found = {sample.given: sample.output for sample in validator_of(TASK, use, examples())(ignore).samples}
+    translator: Translator = TASK.open(use)
+    for source, _, tag in PAIRS:
+        assert found[source] == translator.translate(source, beam=1, tag=tag or None, max_extra=50)[0].text
+
+
+def test_without_outputs_there_are_samples_and_no_scores():
+    validation = validator_of(TASK, trained(generates=False), examples())(ignore)
+    assert set(validation.metrics) == {"loss", "perplexity"}
+    assert len(validation.samples) == 4
+
+
+def test_what_progress_raises_ends_a_validation():
+    class Enough(Exception):
+        pass
+
+    def stop(_: int) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        validator_of(TASK, trained(), examples())(stop)
+
+
+def test_a_metric_knows_its_direction_and_how_it_is_shown():
+    bleu = TASK.metric("bleu")
+    assert bleu is not None
+    assert bleu.badness(30.0) < bleu.badness(20.0)
+    assert bleu.shown(12.25) == "BLEU 12.25 (greedy)"
+    assert LOSS.badness(1.0) < LOSS.badness(2.0)
+    assert Metric("accuracy", "accuracy", digits=0).shown(99.0) == "accuracy 99"
+    assert TASK.metric("rouge") is None
+
+
+def test_measuring_gives_scores_with_signatures_and_the_loss():
+    found = measured(TASK, trained(), examples())
+    assert {"bleu", "bleu_signature", "chrf", "loss", "perplexity"} <= set(found.to_json())
+    assert found.summary.splitlines()[-1].startswith("loss ")
+    assert [label.split()[0] for label, _ in TASK.rows(found.to_json())] == ["BLEU", "chrF", "loss", "perplexity"]
+
+
+def test_an_option_without_a_meaning_for_the_task_is_refused():
+    with pytest.raises(ConfigError, match="--stride has no meaning for this run's task; leave it out"):
+        measured(TASK, trained(), examples(), options={"stride": 4})
