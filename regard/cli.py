@@ -214,7 +214,7 @@ def evaluation_files(source: Path | None, references: list[Path], columns: list[
         files[name] = Path(file)
     if not columns and len(files) < 2:
         missing = "--reference" if source else "--source"
-        raise ConfigError(f"{missing} is missing: evaluation compares translations of --source with --reference")
+        raise ConfigError(f"Missing option '{missing}'. See `regard evaluate --help`.")
     return files
 
 

@@ -182,7 +182,11 @@ def build_corpus(table: Any, prefix: str) -> CorpusConfig:
     """A corpus names its files by column, so its keys are those of the task and not of a dataclass."""
     if not isinstance(table, Mapping):
         raise ConfigError(f"{prefix.rstrip('.')}={table!r} should be a table of settings")
-    kinds = {"weight": float}
+    kinds: dict[str, type] = {"weight": float, "tag": str}
+    names = dict.fromkeys(column.name for task in TASKS.values() for column in task.columns(DataConfig()))
+    for key, value in table.items():
+        if key not in (*kinds, *names) and not isinstance(value, str):  # no file; which columns there are, a task says
+            raise ConfigError(unknown_key(prefix, key, [*names, *kinds]))
     return CorpusConfig(**{key: convert(kinds.get(key, str), value, f"{prefix}{key}") for key, value in table.items()})
 
 

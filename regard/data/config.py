@@ -21,7 +21,7 @@ class CorpusConfig:
     tag: str = ""
     """A symbol put before each source text, by which the model tells corpora apart."""
 
-    def __init__(self, *, weight: float = 1.0, tag: str = "", **files: str) -> None:
+    def __init__(self, /, *, weight: float = 1.0, tag: str = "", **files: str) -> None:
         if not 0.0 < weight <= 1000.0:
             raise ConfigError(f"data.train.weight={weight} must be above 0 and at most 1000")
         object.__setattr__(self, "files", {column: file for column, file in files.items() if file})

@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -146,6 +147,11 @@ def test_a_setting_is_refused_before_a_corpus_is_looked_for(
         (b"[data]\ntrain = [{ target = 'absent' }]", ["needs a source"]),
         (b"[data]\ntrain = 'absent'", ["data.train='absent'", "a list"]),
         (b"[data]\ntrain = [{ source = 'absent', wieght = 2 }]", ["unknown key", "weight?"]),
+        (b"[data]\ntrain = [{ source = 'absent', wieght = '2' }]", ["unknown key", "weight?"]),
+        (b"[data]\ntrain = [{ source = 'absent', self = 'x' }]", ["unknown key data.train.self"]),
+        (b"[data]\ntrain = [{ source = 'absent', files = { source = 'x' } }]", ["unknown key data.train.files"]),
+        (b"[data]\ntrain = [{ source = 2 }]", ["data.train.source=2", "text in quotes"]),
+        (b"[data]\ntrain = [{ source = 'absent', tag = 2 }]", ["data.train.tag=2", "text in quotes"]),
         (b"[data]\ntrain = [{ source = 'absent.tsv' }]", ["absent.tsv is not there", "--data", "$REGARD_DATA"]),
     ],
     ids=lambda value: value.decode("latin-1") if isinstance(value, bytes) else "",
@@ -356,7 +362,11 @@ def test_a_reference_of_another_length(call: Call, tiny_run: Path, tmp_path: Pat
     corpus = write_corpus(tmp_path, PAIRS)
     corpus.target.write_text("one\ntwo\n")
     order = ["evaluate", tiny_run, "--source", corpus.source, "--reference", corpus.target]
-    call(*order).refusal(f"{corpus.target} has 2 lines", f"{corpus.source} 12", "one line each")
+    call(*order).refusal(f"{corpus.target} ends after 2 lines", f"{corpus.source}:3 has text", "regard corpus check")
+    whole = [*order[:-1], corpus.source]
+    call(*whole, "--reference", corpus.target).refusal(
+        f"{corpus.target} has 2 lines", f"{corpus.source} 12", "one line each"
+    )
 
 
 # --- runs
@@ -423,7 +433,7 @@ def flip(path: Path) -> None:
 
 
 def make_newer(path: Path) -> None:
-    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    path.write_text(re.sub(r'"format": \d+', '"format": 99', path.read_text()))
 
 
 DAMAGE = [

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from regard import hardware
 from regard.checkpoint import load_weights
 from regard.data.store import Store
 from regard.demo import own_name
+from regard.models import ARCHITECTURES
 from regard.text.tokenizer import Tokenizer
 from tests.e2e.toolbox import (
     SMALL,
@@ -104,7 +105,7 @@ def test_training_says_what_it_chose_and_why(learnt: Callable[[int], Learnt]) ->
 def test_the_held_out_slice_is_not_trained_on(learnt: Callable[[int], Learnt]) -> None:
     run = learnt(SEEDS[0]).run
     store, words = Store.open(run / "store"), Tokenizer.load(run / "tokenizer.json").source
-    held_out = store.valid_texts()[0]
+    held_out = store.valid_texts()["source"]
     trained = [words.decode(store.column("source")[row].tolist()) for row in range(len(store.corpora))]
     assert (len(held_out), len(trained)) == (12, 588)
     assert not set(held_out) & set(trained)
@@ -438,7 +439,8 @@ def test_a_run_keeps_its_preset(
 ) -> None:
     """A machine with more cores would have chosen another; it is not asked, though the command leaves it open."""
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
-    monkeypatch.setattr("@@FITTED", lambda *_: ("base", "a larger machine"))
+    larger = replace(ARCHITECTURES["transformer"], fitted=lambda _: ("base", "a larger machine"))
+    monkeypatch.setitem(ARCHITECTURES, "transformer", larger)
     for order in ([], [*small_corpus.options, *chosen(TINY)]):
         assert "going on from step 4" in call("train", *order, "--out", run, "--resume").done().err
     assert json.loads((run / "config.json").read_text())["config"]["preset"] == "tiny"
