@@ -11,9 +11,9 @@ from torch import nn
 
 from regard.checkpoint import committed_steps, load_weights, signatures_of
 from regard.config import Config, architecture_of, build_config, task_of
-from regard.data.columns import plain, wrapped
+from regard.data.columns import wrapped
 from regard.data.config import CorpusConfig
-from regard.data.rows import read_rows
+from regard.data.rows import encoded_rows, read_rows
 from regard.data.sizes import sizes_of
 from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
@@ -142,10 +142,10 @@ def read_examples(corpora: Sequence[CorpusConfig], config: Config, tokenizer: To
     rows = [(row, corpus.tag) for corpus in corpora for row in read_rows(columns, corpus, config.data, base)]
     by_column = {column.name: [row[place] for row, _ in rows] for place, column in enumerate(columns)}
     tags = [tag for _, tag in rows]
+    ids = encoded_rows(columns, [row for row, _ in rows], tokenizer, corpora, config.data, base)
     encoded = {
         column.name: [
-            wrapped(column, [ids], tokenizer, tag or None)[0]
-            for ids, tag in zip(plain(column, by_column[column.name], tokenizer), tags, strict=True)
+            wrapped(column, [own], tokenizer, tag or None)[0] for own, tag in zip(ids[column.name], tags, strict=True)
         ]
         for column in columns
     }

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.columns import Column, Encoded, label_names, plain, wrapped
+from regard.data.columns import Column, Encoded, label_names, wrapped
+from regard.data.config import CorpusConfig
 from regard.data.prepare import Assignment, Say
-from regard.data.rows import Row, beside, files_of, read_rows
+from regard.data.rows import Row, beside, encoded_rows, files_of, read_rows
 from regard.data.sizes import layouts_of, sizes_of, vector_widths
 from regard.data.store import FORMAT, META, VALID, WORDS, Layout, StoreWriter
 from regard.errors import ConfigError, CorpusError, RegardError, RunError
@@ -213,9 +214,7 @@ class Preparation:
 
     def write_valid(self, tokenizer: Tokenizer, layouts: Mapping[str, Layout], rows: list[Tagged]) -> dict[str, Any]:
         """The rows to validate on, encoded once, and as text; those held out only where training would keep them."""
-        ids = {
-            column.name: plain(column, [row[n] for row, _ in rows], tokenizer) for n, column in self.columns_by_place
-        }
+        ids = self.plain_ids(tokenizer, [row for row, _ in rows], self.data.valid or self.data.train)
         keep = [bool(self.data.valid) or self.reason(ids, place, row) is None for place, (row, _) in enumerate(rows)]
         self.report.in_validation += keep.count(False)
         writer, longest = StoreWriter(self.folder, layouts, VALID), 0
@@ -239,9 +238,11 @@ class Preparation:
     def columns_by_place(self) -> list[tuple[int, Column]]:
         return list(enumerate(self.columns))
 
-    def plain_ids(self, tokenizer: Tokenizer, rows: Sequence[Row]) -> dict[str, list[Encoded]]:
-        """The columns of some rows, encoded, without symbols around them."""
-        return {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in self.columns_by_place}
+    def plain_ids(
+        self, tokenizer: Tokenizer, rows: Sequence[Row], corpora: Sequence[CorpusConfig]
+    ) -> dict[str, list[Encoded]]:
+        """The columns of some rows of these corpora, without symbols around them."""
+        return encoded_rows(self.columns, rows, tokenizer, corpora, self.data, self.assignment.base)
 
     def reason(self, ids: Mapping[str, Sequence[Encoded]], place: int, row: Row) -> Any:
         """Why an example is dropped; its ids are plain, without the symbols around them."""
@@ -322,7 +323,7 @@ class Preparation:
     ) -> dict[str, list[Encoded]]:
         """The columns of the rows that pass the filters."""
         tag = self.data.train[number].tag or None
-        ids = self.plain_ids(tokenizer, rows)
+        ids = self.plain_ids(tokenizer, rows, [self.data.train[number]])
         keep: list[bool] = []
         for place, row in enumerate(rows):
             reason = self.reason(ids, place, row)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.columns import Column
+from regard.data.columns import Column, Encoded, plain
 from regard.data.config import CorpusConfig, DataConfig
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
+from regard.text.tokenizer import Tokenizer
 
 Row = tuple[Any, ...]
 """The columns of an example, in the order of the task's."""
@@ -28,6 +29,36 @@ def read_rows(columns: Sequence[Column], corpus: CorpusConfig, data: DataConfig,
         assert first is not None
         return read_pairs(CorpusFiles(first, second, *data.languages))
     return aligned([(paths[column.name], read_column(column, paths[column.name])) for column in columns])
+
+
+def encoded_rows(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    tokenizer: Tokenizer,
+    corpora: Sequence[CorpusConfig],
+    data: DataConfig,
+    base: Path,
+) -> dict[str, list[Encoded]]:
+    """The columns of some rows, encoded, without symbols around them. What is wrong with a line is said with its place,
+    which is looked for in the corpora that the rows are from."""
+    try:
+        return {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
+    except CorpusError as error:
+        raise CorpusError(f"{place_of_fault(columns, tokenizer, corpora, data, base)}: {error}") from None
+
+
+def place_of_fault(
+    columns: Sequence[Column], tokenizer: Tokenizer, corpora: Sequence[CorpusConfig], data: DataConfig, base: Path
+) -> str:
+    """The first file and line that cannot be encoded."""
+    for corpus in corpora:
+        for number, row in enumerate(read_rows(columns, corpus, data, base), start=1):
+            for column, value in zip(columns, row, strict=True):
+                try:
+                    plain(column, [value], tokenizer)
+                except CorpusError:
+                    return f"{base / corpus.files.get(column.name, corpus.name)}:{number}"
+    return corpora[0].name
 
 
 def files_of(columns: Sequence[Column], corpus: CorpusConfig) -> list[str]:
