@@ -210,7 +210,10 @@ def test_the_plain_loop_is_the_stepper(seed: int, drawn: bool):
     limits = [generator.randint(1, 9) for _ in rows]
     source = Source.of(rows)
     found = sample(model, source, config, range(5), limits) if drawn else search(model, source, config, limits)
-    requests = [Request(Source.of([row]), limit, name=number) for number, (row, limit) in enumerate(zip(rows, limits, strict=True))]
+    requests = [
+        Request(Source.of([row]), limit, name=number)
+        for number, (row, limit) in enumerate(zip(rows, limits, strict=True))
+    ]
     assert at_random(generator, Stepper(model, config), requests) == found
 
 
