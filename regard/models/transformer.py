@@ -5,7 +5,7 @@ Axes: B sentences, S source positions, T target positions, R rows of a search, D
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,12 +16,13 @@ from regard.data.batch import Batch, Source
 from regard.errors import ConfigError
 from regard.models.interface import Architecture, Limits, Shapes
 from regard.models.transformer_presets import PRESETS, fitted_preset
+from regard.models.transformer_state import Claim, TransformerState, Wave, widened
 from regard.nn.attention import KVCache, MultiHeadAttention, Probe, padded_keys
 from regard.nn.dropout import dropout
 from regard.nn.embedding import Embedding, new_matrix
 from regard.nn.feedforward import FeedForward
 from regard.nn.linear import linear
-from regard.nn.masks import causal_mask, key_mask, lengths_mask, used_keys
+from regard.nn.masks import causal_mask, key_mask
 from regard.nn.positions import POSITIONS, build_positions
 from regard.text.symbols import RESERVED, Symbols
 
@@ -172,115 +173,36 @@ class DecoderLayer(nn.Module):
         return self.cross_attention.remember(memory).sized(padded_keys(memory.size(1)))
 
     def step(
-        self, x: Float[Tensor, "R 1 D"], past: KVCache, memory: KVCache, turn: Turn, probe: Probe | None
+        self, x: Float[Tensor, "R 1 D"], number: int, waves: Sequence[tuple[Wave, Tensor]], probe: Probe | None
     ) -> Float[Tensor, "R 1 D"]:
-        """One position more, written into `past`. `memory` has M sentences, each with W of the R = M·W rows."""
+        """One position more, written into the waves' pasts; each comes with its mask. `number` is this layer's own."""
+        sizes = [len(wave.ages) for wave, _ in waves]
 
         def look_back(y: Tensor) -> Tensor:
-            q, k, v = self.attention.split(y)
-            past.write(turn.places, KVCache(k, v))
-            return self.attention.step(q, past, turn.mask, probe)
+            parts = [part.split(sizes) for part in self.attention.split(y)]
+            found: list[Tensor] = []
+            for (wave, mask), q, k, v in zip(waves, *parts, strict=True):
+                past = wave.pasts[number]
+                past.write(wave.places, KVCache(k, v))
+                found.append(self.attention.look(q, past, mask, probe))
+            return self.attention.output(together(found))
 
         def look_across(y: Tensor) -> Tensor:
-            grouped = y.view(memory.keys.size(0), -1, y.size(-1))
-            queries = self.cross_attention.queries(grouped)
-            return self.cross_attention.step(queries, memory, turn.memory_mask, probe).reshape(y.shape)
+            queries, found = self.cross_attention.queries(y).split(sizes), list[Tensor]()
+            for (wave, _), q_RN1H in zip(waves, queries, strict=True):
+                q_MNWH = q_RN1H.unflatten(0, (-1, wave.width)).squeeze(3).transpose(1, 2)
+                looked = self.cross_attention.look(q_MNWH, wave.memories[number], wave.memory_mask, probe)
+                found.append(looked.flatten(0, 1)[:, None])
+            return self.cross_attention.output(together(found))
 
         x = self.residuals[0](x, look_back)
         x = self.residuals[1](x, look_across)
         return self.residuals[2](x, self.feedforward)
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What a step is to every layer: where each row writes, and what it may look at."""
-
-    places: int | Int[Tensor, " R"]
-    mask: Bool[Tensor, "R 1 1 K"]
-    memory_mask: Bool[Tensor, "M 1 1 S"]
-
-
-@dataclass(frozen=True, slots=True)
-class TransformerState:
-    """Between two steps: the past of each row, and the source of each sentence once for all its rows.
-
-    Rows may have any age. Pasts and memories have room for a multiple of `KEY_STRIDE` positions, as many as the oldest
-    row and the longest source need; what lies behind a row's own is masked.
-    """
-
-    memories: tuple[KVCache, ...]  # a decoder layer each, M sentences
-    memory_mask: Bool[Tensor, "M 1 1 S"]
-    owners: Int[Tensor, " R"]  # the sentence of each row; rows of one sentence lie together, as many for each
-    ages: Int[Tensor, " R"]  # positions read
-    span: tuple[int, int]  # the lowest and the highest age
-    pasts: tuple[KVCache, ...]  # a decoder layer each
-    parents: Int[Tensor, " R"] | None = None  # the row of `pasts` that each continues; None: each its own
-
-    def reorder(self, parents: Int[Tensor, " R2"]) -> TransformerState:
-        """The pasts are copied when a step writes into them, which is once, however often rows change places."""
-        owners, ages = self.owners[parents], self.ages[parents]
-        same = torch.equal(owners, self.owners)
-        sources = (self.memories, self.memory_mask, self.owners) if same else self._sources(owners)
-        return TransformerState(
-            *sources,
-            ages=ages,
-            span=self.span if self.span[0] == self.span[1] else (int(ages.min()), int(ages.max())),
-            pasts=self.pasts,
-            parents=parents if self.parents is None else self.parents[parents],
-        )
-
-    def join(self, other: TransformerState) -> TransformerState:
-        """These rows, and behind them those of `other`."""
-        if self.width != other.width:
-            return self._apart().join(other._apart())
-        size = max(self.memory_mask.size(-1), other.memory_mask.size(-1))
-        room = max(state.pasts[0].size for state in (self, other))
-        return TransformerState(
-            memories=tuple(one.sized(size).join(two.sized(size)) for one, two in pairs(self.memories, other.memories)),
-            memory_mask=torch.cat([widened(self.memory_mask, size), widened(other.memory_mask, size)]),
-            owners=torch.cat([self.owners, other.owners + self.memory_mask.size(0)]),
-            ages=torch.cat([self.ages, other.ages]),
-            span=(min(self.span[0], other.span[0]), max(self.span[1], other.span[1])),
-            pasts=tuple(one.join(two) for one, two in pairs(self.at_home(room), other.at_home(room))),
-        )
-
-    @property
-    def width(self) -> int:
-        """Rows of each sentence."""
-        return len(self.owners) // max(self.memory_mask.size(0), 1)
-
-    def at_home(self, size: int, *, fresh: bool = False) -> tuple[KVCache, ...]:
-        """The past of each row in its place, with room for `size` positions; a copy if `fresh`."""
-        if self.parents is None and not fresh:
-            return tuple(past.sized(size) for past in self.pasts)
-        return tuple(past.copied(size, self.parents) for past in self.pasts)
-
-    def _apart(self) -> TransformerState:
-        """With a copy of its source for each row."""
-        memories, mask, owners = self._sources(self.owners, evenly=False)
-        return replace(self, memories=memories, memory_mask=mask, owners=owners)
-
-    def _sources(
-        self, owners: Int[Tensor, " R2"], *, evenly: bool = True
-    ) -> tuple[tuple[KVCache, ...], Bool[Tensor, "M2 1 1 S2"], Int[Tensor, " R2"]]:
-        """The memories and masks of these owners, cut to the longest, and the place of each owner among them."""
-        sentences, counts = torch.unique_consecutive(owners, return_counts=True)
-        if not evenly or bool((counts != counts[0]).any()):  # rows that do not group evenly own a copy each
-            sentences, counts = owners, torch.ones_like(owners)
-        mask = self.memory_mask[sentences]
-        size = padded_keys(used_keys(mask))
-        memories = tuple(memory.copied(size, sentences) for memory in self.memories)
-        numbered = torch.arange(len(sentences), device=owners.device).repeat_interleave(int(counts[0]))
-        return memories, mask[..., :size], numbered
-
-
-def pairs(ones: tuple[KVCache, ...], others: tuple[KVCache, ...]) -> zip[tuple[KVCache, KVCache]]:
-    return zip(ones, others, strict=True)
-
-
-def widened(mask: Bool[Tensor, "M 1 1 S"], size: int) -> Bool[Tensor, "M 1 1 size"]:
-    """With positions behind, at which nobody looks."""
-    return nn.functional.pad(mask, (0, size - mask.size(-1)))
+def together(parts: Sequence[Float[Tensor, "_ 1 D"]]) -> Float[Tensor, "R 1 D"]:
+    """The rows of all waves."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
 class Transformer(nn.Module):
@@ -340,27 +262,28 @@ class Transformer(nn.Module):
         memory = self.encode(source, probe)
         memories = tuple(layer.remember(memory) for layer in self.decoder_layers)
         rows = torch.arange(memory.size(0), device=memory.device)
-        return TransformerState(
+        wave = Wave(
             memories=memories,
             memory_mask=widened(key_mask(source.mask), memories[0].size),
             owners=rows,
             ages=torch.zeros_like(rows),
             span=(0, 0),
             pasts=tuple(layer.attention.nothing(memory) for layer in self.decoder_layers),
+            claim=Claim(),
         )
+        return TransformerState((wave,))
 
     def step(
         self, tokens: Int[Tensor, " R"], state: TransformerState, probe: Probe | None = None
     ) -> tuple[Float[Tensor, "R V"], TransformerState]:
-        youngest, oldest = state.span
-        x = self.target_embedding.at(tokens, state.ages, oldest)[:, None]
-        ages, size = state.ages + 1, padded_keys(oldest + 1)
-        places = oldest if youngest == oldest else state.ages
-        turn = Turn(places, lengths_mask(ages, size), state.memory_mask)
-        pasts = state.at_home(size, fresh=True)
-        for layer, past, memory in zip(self.decoder_layers, pasts, state.memories, strict=True):
-            x = layer.step(x, past, memory, turn, probe)
-        after = replace(state, ages=ages, span=(youngest + 1, oldest + 1), pasts=pasts, parents=None)
+        if probe is not None:  # which sees one attention a layer
+            state = state.whole()
+        ages, oldest = [wave.ages for wave in state.waves], max(wave.span[1] for wave in state.waves)
+        x = self.target_embedding.at(tokens, torch.cat(ages), oldest)[:, None]
+        waves = [(wave, wave.mask()) for wave in map(Wave.writable, state.waves)]
+        for number, layer in enumerate(self.decoder_layers):
+            x = layer.step(x, number, waves, probe)
+        after = TransformerState(tuple(wave.older() for wave, _ in waves))
         return self.project(self.decoder_norm(x[:, 0])), after
 
     def step_and_look(

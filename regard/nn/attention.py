@@ -259,16 +259,15 @@ class MultiHeadAttention(nn.Module):
         heads = attend(q_BNTH, cache.keys, cache.values, mask, dropout=dropout, probe=probe, block=self.block)
         return self.output(join_heads(heads))
 
-    def step(
+    def look(
         self,
         q_BNTH: Float[Tensor, "B N T H"],
         cache: KVCache,
         mask: Bool[Tensor, "#B 1 #T K"],
         probe: Probe | None = None,
-    ) -> Float[Tensor, "B T D"]:
-        """`over`, for the few queries of a decoder's step; see `attend_by_row`."""
-        heads = attend_by_row(q_BNTH, cache.keys, cache.values, mask, probe=probe, block=self.block)
-        return self.output(join_heads(heads))
+    ) -> Float[Tensor, "B T NHv"]:
+        """For the few queries of a decoder's step (`attend_by_row`); what `output` reads."""
+        return join_heads(attend_by_row(q_BNTH, cache.keys, cache.values, mask, probe=probe, block=self.block))
 
     def split(
         self, x: Float[Tensor, "B T D"]

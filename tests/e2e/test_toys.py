@@ -226,3 +226,19 @@ def test_positions_as_output(call: Call, tmp_path: Path) -> None:
         tmp_path, "largest", "finder", {"numbers": numbers, "place": places}, label_smoothing=0.05, peak_rate=1.0
     )
     assert float(call(*order).done().out.split("perplexity")[1]) < 2.5
+
+
+def test_a_line_that_cannot_be_encoded_is_named(call: Call, tmp_path: Path) -> None:
+    texts = written(tmp_path, "a.text", ["one", "two", "three"] * 20)
+    labels = written(tmp_path, "a.label", ["x", "y", "x"] * 20)
+    order = recipe(tmp_path, "label", "bag", {"text": texts, "label": labels}, max_steps=2, validate_every=2)
+    call(*order).done()
+    wrong = written(tmp_path, "b.label", ["x", "z"])
+    given = ["--column", f"text={tmp_path / written(tmp_path, 'b.text', ['one', 'two'])}", "--column"]
+    call("evaluate", tmp_path / "run", *given, f"label={tmp_path / wrong}").refusal("b.label:2", "'z'", "x, y", "Mend")
+    numbers = written(tmp_path, "a.numbers", ["1 2", "3 four", "5"])
+    places = written(tmp_path, "a.place", ["0", "0", "0"])
+    other = tmp_path / "other"
+    other.mkdir()
+    order = recipe(tmp_path, "largest", "finder", {"numbers": numbers, "place": places})
+    call(*order[:-1], other / "run").refusal("a.numbers:2", "'3 four'", "numbers between blanks")

@@ -77,13 +77,13 @@ def test_without_outputs_there_are_samples_and_no_scores():
 
 
 def test_what_progress_raises_ends_a_validation():
-    class Enough(Exception):
+    class EnoughError(Exception):
         pass
 
     def stop(_: int) -> None:
-        raise Enough
+        raise EnoughError
 
-    with pytest.raises(Enough):
+    with pytest.raises(EnoughError):
         validator_of(TASK, trained(), examples())(stop)
 
 
