@@ -80,7 +80,7 @@ def run_summary(about: dict[str, Any]) -> str:
     for name in ("valid", "test"):
         scores = (about["results"] or {}).get(name)
         if scores:
-            lines.append(f"{name:<11} {', '.join(' '.join(row) for row in task.rows(scores))}")
+            lines.append(f"{name:<11} {', '.join(' '.join(filter(None, row)) for row in task.rows(scores))}")
     return "\n".join(lines)
 
 
