@@ -11,9 +11,9 @@ from torch import nn
 
 from regard.checkpoint import committed_steps, load_weights, signatures_of
 from regard.config import Config, architecture_of, build_config, task_of
-from regard.data.columns import plain, wrapped
+from regard.data.columns import ColumnError, plain, wrapped
 from regard.data.config import CorpusConfig
-from regard.data.rows import read_rows
+from regard.data.rows import located, read_rows
 from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
@@ -147,12 +147,15 @@ def read_examples(corpora: Sequence[CorpusConfig], config: Config, tokenizer: To
     rows = [(row, corpus.tag) for corpus in corpora for row in read_rows(columns, corpus, config.data, base)]
     by_column = {column.name: [row[place] for row, _ in rows] for place, column in enumerate(columns)}
     tags = [tag for _, tag in rows]
-    encoded = {
-        column.name: [
-            wrapped(column, [ids], tokenizer, tag)[0]
-            for ids, tag in zip(plain(column, by_column[column.name], tokenizer), tags, strict=True)
-        ]
-        for column in columns
-    }
+    try:
+        encoded = {
+            column.name: [
+                wrapped(column, [ids], tokenizer, tag)[0]
+                for ids, tag in zip(plain(column, by_column[column.name], tokenizer), tags, strict=True)
+            ]
+            for column in columns
+        }
+    except ColumnError as bad:
+        raise located(bad, columns, corpora, config.data, base) from None
     examples = [{name: values[place] for name, values in encoded.items()} for place in range(len(rows))]
     return Examples(examples, {column.name: by_column[column.name] for column in columns if column.is_lines}, tags)

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.columns import Column, Encoded, label_names, plain, wrapped
+from regard.data.columns import Column, ColumnError, Encoded, label_names, plain, wrapped
 from regard.data.prepare import Assignment, Say
-from regard.data.rows import Row, beside, files_of, open_vectors, read_rows
+from regard.data.rows import Row, beside, files_of, located, open_vectors, read_rows
 from regard.data.store import FORMAT, META, VALID, WORDS, Layout, StoreWriter
 from regard.errors import ConfigError, CorpusError, RegardError, RunError
 from regard.files import write_atomically, writing
@@ -210,9 +210,7 @@ class Preparation:
 
     def write_valid(self, tokenizer: Tokenizer, layouts: Mapping[str, Layout], rows: list[Tagged]) -> dict[str, Any]:
         """The rows to validate on, encoded once, and as text; those held out only where training would keep them."""
-        ids = {
-            column.name: plain(column, [row[n] for row, _ in rows], tokenizer) for n, column in self.columns_by_place
-        }
+        ids = self.plain_ids(tokenizer, [row for row, _ in rows])
         keep = [bool(self.data.valid) or self.reason(ids, place, row) is None for place, (row, _) in enumerate(rows)]
         self.report.in_validation += keep.count(False)
         writer, longest = StoreWriter(self.folder, layouts, VALID), 0
@@ -238,7 +236,13 @@ class Preparation:
 
     def plain_ids(self, tokenizer: Tokenizer, rows: Sequence[Row]) -> dict[str, list[Encoded]]:
         """The columns of some rows, encoded, without symbols around them."""
-        return {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in self.columns_by_place}
+        try:
+            return {
+                column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in self.columns_by_place
+            }
+        except ColumnError as bad:
+            corpora = (*self.data.train, *self.data.valid)
+            raise located(bad, self.columns, corpora, self.data, self.assignment.base) from None
 
     def reason(self, ids: Mapping[str, Sequence[Encoded]], place: int, row: Row) -> Any:
         """Why an example is dropped; its ids are plain, without the symbols around them."""
@@ -305,7 +309,9 @@ class Preparation:
         sizes = self.sizes(tokenizer)
         largest = max([size for name, size in sizes.items() if self.is_ids(name)], default=0)
         ids = Layout("uint16" if largest <= 1 << 16 else "uint32")
-        return {name: ids if self.is_ids(name) else Layout("float32", size) for name, size in sizes.items()}
+        layouts = {name: ids if self.is_ids(name) else Layout("float32", size) for name, size in sizes.items()}
+        positions = [column.name for column in self.columns if column.kind == "positions"]
+        return layouts | dict.fromkeys(positions, Layout("uint32"))  # however large a vocabulary is
 
     def is_ids(self, name: str) -> bool:
         return next(column.is_ids for column in self.columns if column.name == name)
