@@ -75,17 +75,32 @@ class Column:
         return int(tag is not None and self.tag) + int(self.end)
 
 
+class ColumnError(CorpusError):
+    """A value that is none of its column's kind; `data/rows.located` finds its line."""
+
+    def __init__(self, why: str, column: Column, value: str) -> None:
+        super().__init__(why)
+        self.column, self.value = column, value
+
+
 SOURCE, TARGET = Column("source", tag=True, end=True), Column("target", end=True)
 """The columns of sentence pairs, which preparing, training, scoring and decoding share."""
 
 
 def plain(column: Column, values: Sequence[Any], tokenizer: Tokenizer) -> list[Encoded]:
-    """The column of several examples, encoded, without symbols around it."""
+    """The column of several examples, encoded, without symbols around it. ColumnError for a line that is none of it."""
     if column.kind == "text":
         return list(tokenizer.codecs[column.codec].encode_batch(list(values)))
     if column.kind == "vectors":
         return [np.asarray(value, np.float32) for value in values]
-    return [PARSERS[column.kind](column, value, tokenizer) for value in values]
+    return [_parsed(column, value, tokenizer) for value in values]
+
+
+def _parsed(column: Column, line: str, tokenizer: Tokenizer) -> Encoded:
+    try:
+        return PARSERS[column.kind](column, line, tokenizer)
+    except CorpusError as error:
+        raise ColumnError(str(error), column, line) from None
 
 
 def wrapped(column: Column, rows: Sequence[Encoded], tokenizer: Tokenizer, tag: str | None) -> list[Encoded]:
@@ -113,7 +128,8 @@ def _class(column: Column, label: str, tokenizer: Tokenizer) -> int:
 
 def _numbers(column: Column, text: str, _: Tokenizer) -> Encoded:
     try:
-        values = np.array([float(number) for number in text.split()], np.float32)
+        with np.errstate(over="ignore"):  # what float32 cannot hold is not finite, and refused as such
+            values = np.array([float(number) for number in text.split()], np.float64).astype(np.float32)
     except ValueError:
         raise CorpusError(f"the {column.name} {text[:60]!r} should be numbers between blanks. Mend the line.") from None
     if len(values) % column.width or not np.isfinite(values).all():
@@ -128,7 +144,7 @@ def _positions(column: Column, text: str, _: Tokenizer) -> Encoded:
         places = [int(place) for place in text.split()]
     except ValueError:
         places = [-1]
-    if min(places, default=0) < 0:
+    if min(places, default=0) < 0 or max(places, default=0) >= 1 << 32:  # as the store holds them
         raise CorpusError(f"the {column.name} {text[:60]!r} should be positions, whole numbers from 0. Mend the line.")
     return places
 

@@ -131,7 +131,7 @@ class Preparation:
         if not kept.any():
             raise self.nothing_left()
         given = self.given_valid()
-        tokenizer = self.make_tokenizer(kept)
+        tokenizer = self.make_tokenizer(kept, kept | held_out)
         tokenizer.save(self.folder / "tokenizer.json")
         corpora = (*self.data.train, *self.data.valid)
         sizes = sizes_of(self.columns, tokenizer, vector_widths(self.columns, corpora, self.assignment.base))
@@ -249,7 +249,8 @@ class Preparation:
         lengths = [len(ids[column.name][place]) for column in self.columns if column.counts]
         return drop_reason(self.data.filters, row, lengths)
 
-    def make_tokenizer(self, kept: NDArray[np.bool_]) -> Tokenizer:
+    def make_tokenizer(self, kept: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> Tokenizer:
+        """Text is learnt from the rows that are kept; a label may stand in one that is held out alone."""
         asked = self.assignment.tokenizer
         if self.assignment.given_tokenizer is not None:
             given = Tokenizer.from_json(self.assignment.given_tokenizer, "the tokenizer of the run to start from")
@@ -266,17 +267,17 @@ class Preparation:
                 by_vocabulary.setdefault(column.codec, []).append(place)
         texts = {name: self.texts(places, kept) for name, places in by_vocabulary.items()}
         tokenizer = train_tokenizer(asked, texts, self.data.tags, num_examples=int(kept.sum()))
-        return replace(tokenizer, labels=self.labels(kept))
+        return replace(tokenizer, labels=self.labels(labelled))
 
     def texts(self, places: Sequence[int], kept: NDArray[np.bool_]) -> Callable[[], Iterator[str]]:
         """The texts of the columns at these places, one column behind the other."""
         return lambda: chain.from_iterable((row[place] for _, row in self.chosen(kept)) for place in places)
 
-    def labels(self, kept: NDArray[np.bool_]) -> dict[str, tuple[str, ...]]:
+    def labels(self, rows: NDArray[np.bool_]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for place, column in self.columns_by_place:
             if column.kind in ("label", "labels"):
-                names = (name for _, row in self.chosen(kept) for name in label_names(column, [row[place]]))
+                names = (name for _, row in self.chosen(rows) for name in label_names(column, [row[place]]))
                 found[column.name] = tuple(sorted(set(names)))
         return found
 

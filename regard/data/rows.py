@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.columns import Column, Encoded, plain
+from regard.data.columns import Column, ColumnError, Encoded, plain
 from regard.data.config import CorpusConfig, DataConfig
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
@@ -43,22 +43,21 @@ def encoded_rows(
     which is looked for in the corpora that the rows are from."""
     try:
         return {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
-    except CorpusError as error:
-        raise CorpusError(f"{place_of_fault(columns, tokenizer, corpora, data, base)}: {error}") from None
+    except ColumnError as bad:
+        raise located(bad, columns, corpora, data, base) from None
 
 
-def place_of_fault(
-    columns: Sequence[Column], tokenizer: Tokenizer, corpora: Sequence[CorpusConfig], data: DataConfig, base: Path
-) -> str:
-    """The first file and line that cannot be encoded."""
+def located(
+    bad: ColumnError, columns: Sequence[Column], corpora: Sequence[CorpusConfig], data: DataConfig, base: Path
+) -> CorpusError:
+    """The same, with the file and the line where the value stands first."""
+    place = [column.name for column in columns].index(bad.column.name)
     for corpus in corpora:
+        file = corpus.paths(base).get(bad.column.name, base / corpus.name)
         for number, row in enumerate(read_rows(columns, corpus, data, base), start=1):
-            for column, value in zip(columns, row, strict=True):
-                try:
-                    plain(column, [value], tokenizer)
-                except CorpusError:
-                    return f"{base / corpus.files.get(column.name, corpus.name)}:{number}"
-    return corpora[0].name
+            if row[place] == bad.value:
+                return CorpusError(f"{file}:{number}: {bad}")
+    return CorpusError(str(bad))
 
 
 def files_of(columns: Sequence[Column], corpus: CorpusConfig) -> list[str]:
@@ -95,7 +94,11 @@ def read_vectors(path: Path) -> Iterator[NDArray[np.float32]]:
     array = open_vectors(path)
     lengths = read_lengths(path, array)
     for number in range(len(array)):
-        yield np.asarray(array[number, : lengths[number]], np.float32)
+        with np.errstate(over="ignore"):
+            vectors = np.asarray(array[number, : lengths[number]], np.float32)
+        if not np.isfinite(vectors).all():
+            raise CorpusError(f"{path}: example {number + 1} holds a number that is not finite. Mend the array.")
+        yield vectors
 
 
 def open_vectors(path: Path) -> NDArray[Any]:
@@ -121,7 +124,7 @@ def read_lengths(path: Path, array: NDArray[Any]) -> list[int]:
         return [array.shape[1]] * len(array)
     lengths: list[int] = []
     for number, line in enumerate(read_lines(place), start=1):
-        if not line.strip().isdigit() or not 1 <= int(line) <= array.shape[1]:
+        if not line.strip().isdecimal() or not 1 <= int(line) <= array.shape[1]:
             raise CorpusError(f"{place}:{number}: {line!r} is not a length from 1 to {array.shape[1]}. Mend the line.")
         lengths.append(int(line))
     if len(lengths) != len(array):

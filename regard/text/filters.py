@@ -98,8 +98,8 @@ def drop_reason(config: FilterConfig, row: Sequence[Any], lengths: Sequence[int]
         return "too_long"
     if config.max_ratio and longer >= RATIO_MIN_TOKENS and longer > config.max_ratio * shorter:
         return "ratio"
-    texts = {value.strip() for value in row if isinstance(value, str)}
-    if config.drop_identical and len(texts) < len(row) and len(texts) == 1:
+    texts = [value.strip() for value in row if isinstance(value, str)]
+    if config.drop_identical and len(texts) > 1 and len(set(texts)) == 1:
         return "identical"
     return None
 

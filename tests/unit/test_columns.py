@@ -1,0 +1,351 @@
+"""Columns: what each kind becomes, where it lies in a store, and what is said of a line that is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.data.columns import SOURCE, TARGET, Column, ColumnError, label_names, plain, wrapped
+from regard.data.config import CorpusConfig, DataConfig
+from regard.data.fill import fill
+from regard.data.prepare import Assignment, prepare
+from regard.data.rows import aligned, beside, files_of, located, open_vectors, read_lengths, read_rows, read_vectors
+from regard.data.store import VALID, Store
+from regard.errors import CorpusError
+from regard.text.codecs import ByteCodec
+from regard.text.symbols import RESERVED
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+
+BYTES = ByteCodec(["news"])
+TOKENIZER = Tokenizer({"source": BYTES, "target": BYTES, "text": BYTES}, labels={"class": ("no", "not sure", "yes")})
+LABEL, LABELS = Column("class", kind="label", counts=False), Column("class", kind="labels")
+NUMBERS, POSITIONS = Column("price", kind="numbers", width=2), Column("where", kind="positions")
+VECTORS = Column("frames", kind="vectors")
+
+
+def one(column: Column, value: Any) -> Any:
+    (found,) = plain(column, [value], TOKENIZER)
+    return found
+
+
+# --- each kind
+
+
+def test_text_is_the_vocabularys_and_its_symbols_are_the_columns():
+    ids = BYTES.encode("ab")
+    assert one(SOURCE, "ab") == one(TARGET, "ab") == ids
+    tag = TOKENIZER.tag_id("news")
+    assert wrapped(SOURCE, [ids], TOKENIZER, "news") == [[tag, *ids, RESERVED.end]]
+    assert wrapped(SOURCE, [ids], TOKENIZER, None) == [[*ids, RESERVED.end]]
+    assert wrapped(TARGET, [ids], TOKENIZER, "news") == [[*ids, RESERVED.end]]
+    assert wrapped(Column("text"), [ids], TOKENIZER, "news") == [ids]
+    assert SOURCE.ids(TOKENIZER, "ab", "news") == [tag, *ids, RESERVED.end]
+    assert [column.symbols("news") for column in (SOURCE, TARGET, Column("text"))] == [2, 1, 0]
+    assert [column.symbols() for column in (SOURCE, TARGET, Column("text"))] == [1, 1, 0]
+
+
+def test_a_column_may_share_anothers_vocabulary():
+    answer = Column("answer", vocabulary="text")
+    assert (answer.codec, Column("text").codec) == ("text", "text")
+    assert one(answer, "ab") == BYTES.encode("ab")
+
+
+def test_labels_are_their_place():
+    assert [one(LABEL, line) for line in ("no", "yes", " not sure\t")] == [[0], [2], [1]]
+    assert one(LABELS, "yes no  yes") == [2, 0, 2]
+    assert label_names(LABEL, ["no", " not sure"]) == ["no", "not sure"]
+    assert label_names(LABELS, ["yes no", "yes"]) == ["yes", "no", "yes"]
+
+
+def test_numbers_are_rows_of_their_width():
+    found = one(NUMBERS, "1 -2.5\t3e2 0")
+    assert found.dtype == np.float32
+    assert found.tolist() == [[1.0, -2.5], [300.0, 0.0]]
+    assert one(Column("price", kind="numbers"), "1 2 3").tolist() == [[1.0], [2.0], [3.0]]
+
+
+def test_positions_are_whole_numbers():
+    assert one(POSITIONS, "0 17 3") == [0, 17, 3]
+    assert one(POSITIONS, str((1 << 32) - 1)) == [(1 << 32) - 1]
+
+
+def test_vectors_are_what_they_are():
+    given = np.arange(6.0).reshape(3, 2)
+    found = one(VECTORS, given)
+    assert found.dtype == np.float32
+    assert found.tolist() == given.tolist()
+    assert wrapped(VECTORS, [found], TOKENIZER, "news")[0] is found
+
+
+def test_which_are_lines_and_which_are_ids():
+    columns = (SOURCE, LABEL, LABELS, POSITIONS, NUMBERS, VECTORS)
+    assert [column.is_lines for column in columns] == [True] * 5 + [False]
+    assert [column.is_ids for column in columns] == [True] * 4 + [False] * 2
+
+
+BAD = [
+    (LABEL, "maybe", "the class 'maybe' is not one that training knows (no, not sure, yes). Mend the line."),
+    (LABELS, "yes maybe", "the class 'maybe' is not one that training knows (no, not sure, yes). Mend the line."),
+    (NUMBERS, "1 two", "the price '1 two' should be numbers between blanks. Mend the line."),
+    (NUMBERS, "1 2 3", "the price '1 2 3' should be finite numbers, 2 a position. Mend the line."),
+    (NUMBERS, "1 nan", "the price '1 nan' should be finite numbers, 2 a position. Mend the line."),
+    (NUMBERS, "1 1e39", "the price '1 1e39' should be finite numbers, 2 a position. Mend the line."),
+    (POSITIONS, "1 -1", "the where '1 -1' should be positions, whole numbers from 0. Mend the line."),
+    (POSITIONS, "1.5", "the where '1.5' should be positions, whole numbers from 0. Mend the line."),
+    (POSITIONS, str(1 << 32), f"the where '{1 << 32}' should be positions, whole numbers from 0. Mend the line."),
+]
+
+
+@pytest.mark.parametrize(("column", "line", "message"), BAD)
+def test_a_line_that_is_none_is_said_in_a_line(column: Column, line: str, message: str):
+    with pytest.raises(ColumnError) as caught:
+        one(column, line)
+    assert str(caught.value) == message
+    assert (caught.value.column, caught.value.value) == (column, line)
+
+
+def test_of_many_labels_and_of_a_long_line_only_the_beginning_is_shown():
+    many = Tokenizer({}, labels={"class": tuple(f"l{number}" for number in range(99))})
+    with pytest.raises(ColumnError, match=r"\(l0, .*, l11 …\)"):
+        plain(LABEL, ["x"], many)
+    with pytest.raises(ColumnError) as caught:
+        one(NUMBERS, "x" * 10_000)
+    assert len(str(caught.value)) < 200
+
+
+# --- rows out of files
+
+THREE = (Column("text"), LABEL, VECTORS)
+
+
+def write(path: Path, lines: Sequence[str]) -> str:
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return path.name
+
+
+def three_files(base: Path, count: int = 5, name: str = "train") -> CorpusConfig:
+    """A text, a label and vectors, each example of another length."""
+    vectors = np.arange(count * 4 * 3, dtype=np.float64).reshape(count, 4, 3)
+    np.save(base / f"{name}.npy", vectors)
+    write(base / f"{name}.lengths", [str(1 + number % 4) for number in range(count)])
+    named: dict[str, str] = {
+        "text": write(base / f"{name}.txt", [f"sentence {number}" for number in range(count)]),
+        "class": write(base / f"{name}.class", [("yes", "no")[number % 2] for number in range(count)]),
+        "frames": f"{name}.npy",
+    }
+    return CorpusConfig(**named)
+
+
+def test_three_columns_are_read_beside_each_other(tmp_path: Path):
+    corpus = three_files(tmp_path)
+    rows = list(read_rows(THREE, corpus, DataConfig(), tmp_path))
+    assert [row[:2] for row in rows] == [(f"sentence {number}", ("yes", "no")[number % 2]) for number in range(5)]
+    assert [row[2].shape for row in rows] == [(1, 3), (2, 3), (3, 3), (4, 3), (1, 3)]
+    assert rows[1][2].tolist() == [[12.0, 13.0, 14.0], [15.0, 16.0, 17.0]]
+    assert files_of(THREE, corpus) == ["train.txt", "train.class", "train.npy"]
+
+
+@pytest.mark.parametrize("short", [0, 1, 2])
+def test_columns_that_part_are_named_with_the_line(tmp_path: Path, short: int):
+    paths = [tmp_path / name for name in ("a.txt", "a.class", "a.npy")]
+    readers = [(path, iter("abc"[: 2 if number == short else 3])) for number, path in enumerate(paths)]
+    found = aligned(readers)
+    assert [next(found), next(found)] == [("a",) * 3, ("b",) * 3]
+    long = paths[1 if short == 0 else 0]
+    with pytest.raises(CorpusError) as caught:
+        next(found)
+    expected = f"{paths[short]} ends after 2 examples, but {long}:3 is one more. Give every column as many examples."
+    assert str(caught.value) == expected
+
+
+def test_rows_of_three_columns_that_part(tmp_path: Path):
+    corpus = three_files(tmp_path)
+    write(tmp_path / "train.class", ["yes"] * 4)
+    with pytest.raises(CorpusError, match=r"train\.class ends after 4 examples, but .*train\.txt:5 is one more\. Give"):
+        list(read_rows(THREE, corpus, DataConfig(), tmp_path))
+
+
+def test_without_a_file_of_lengths_all_positions_are_real(tmp_path: Path):
+    three_files(tmp_path)
+    path = tmp_path / "train.npy"
+    assert beside(path) == tmp_path / "train.lengths"
+    (tmp_path / "train.lengths").unlink()
+    assert beside(path) is None
+    assert [len(vectors) for vectors in read_vectors(path)] == [4] * 5
+
+
+def vectors_file(path: Path, array: Any) -> Path:
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=True)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((3, 4)), r"holds an array of shape \(3, 4\) and type float64; it should be floats of shape"),
+        (np.zeros((3, 4, 2), np.int64), r"holds an array of shape \(3, 4, 2\) and type int64; it should be floats"),
+        (np.array([{}, []], dtype=object), r"is not an array that can be read .*Write it with numpy\.save"),
+    ],
+)
+def test_what_are_no_vectors(tmp_path: Path, array: Any, message: str):
+    path = vectors_file(tmp_path / "a.npy", array)
+    with pytest.raises(CorpusError, match=message) as caught:
+        open_vectors(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_array_at_all(tmp_path: Path):
+    path = tmp_path / "a.npy"
+    with pytest.raises(CorpusError, match=r"a\.npy does not exist\. Check the path\."):
+        open_vectors(path)
+    path.write_bytes(b"no array")
+    with pytest.raises(CorpusError, match=r"a\.npy is not an array that can be read .*Write it with numpy\.save\."):
+        open_vectors(path)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
+def test_vectors_that_are_not_finite(tmp_path: Path, number: float):
+    array = np.zeros((3, 4, 2))
+    array[1, 2, 1] = number
+    path = vectors_file(tmp_path / "a.npy", array)
+    with pytest.raises(CorpusError, match=r"a\.npy: example 2 holds a number that is not finite\. Mend the array\."):
+        list(read_vectors(path))
+    write(tmp_path / "a.lengths", ["4", "2", "4"])  # what fills up is not looked at
+    assert len(list(read_vectors(path))) == 3
+
+
+@pytest.mark.parametrize("line", ["0", "5", "-1", "two", "", "²", "1.0"])
+def test_what_is_no_length(tmp_path: Path, line: str):
+    path = vectors_file(tmp_path / "a.npy", np.zeros((2, 4, 3)))
+    write(tmp_path / "a.lengths", ["4", line])
+    with pytest.raises(CorpusError) as caught:
+        read_lengths(path, open_vectors(path))
+    assert str(caught.value) == f"{tmp_path / 'a.lengths'}:2: {line!r} is not a length from 1 to 4. Mend the line."
+
+
+def test_lengths_that_are_too_few(tmp_path: Path):
+    path = vectors_file(tmp_path / "a.npy", np.zeros((3, 4, 3)))
+    write(tmp_path / "a.lengths", ["4", "4"])
+    with pytest.raises(CorpusError) as caught:
+        read_lengths(path, open_vectors(path))
+    assert str(caught.value) == f"{tmp_path / 'a.lengths'} has 2 lengths, but {path} has 3 examples."
+
+
+def test_a_bad_value_is_found_again(tmp_path: Path):
+    columns = (Column("text"), NUMBERS)
+    corpora = [
+        CorpusConfig(
+            text=write(tmp_path / f"{name}.txt", ["x", "y", "z"]), price=write(tmp_path / f"{name}.price", lines)
+        )
+        for name, lines in (("a", ["1 2", "3 4", "5 6"]), ("b", ["1 2", "3 4", "5"]))
+    ]
+    found = located(ColumnError("it is odd.", NUMBERS, "5"), columns, corpora, DataConfig(), tmp_path)
+    assert str(found) == f"{tmp_path / 'b.price'}:3: it is odd."
+    assert type(found) is CorpusError
+
+
+# --- from files to a store
+
+ALL = (Column("text", end=True), Column("class", kind="label", counts=False), NUMBERS, POSITIONS, VECTORS)
+
+
+def all_files(base: Path, name: str, count: int) -> CorpusConfig:
+    named: dict[str, str] = dict(three_files(base, count, name).files)
+    named["price"] = write(base / f"{name}.price", [" ".join(["1.5", "2"] * (1 + n % 3)) for n in range(count)])
+    named["where"] = write(
+        base / f"{name}.where", [" ".join(str(70_000 * m) for m in range(1 + n)) for n in range(count)]
+    )
+    return CorpusConfig(**named)
+
+
+def assignment(base: Path, **settings: Any) -> Assignment:
+    data = DataConfig(train=(all_files(base, "train", 5),), valid=(all_files(base, "valid", 2),))
+    return Assignment(data, TokenizerConfig(kind="byte"), base, ALL, **settings)
+
+
+def test_a_store_gives_back_every_kind(tmp_path: Path):
+    meta = prepare(assignment(tmp_path), tmp_path / "store")
+    store, tokenizer = Store.open(tmp_path / "store"), Tokenizer.load(tmp_path / "store" / "tokenizer.json")
+    assert store.columns == ALL
+    assert tokenizer.labels == {"class": ("no", "yes")}
+    assert list(tokenizer.codecs) == ["text"]
+    size = tokenizer.codecs["text"].size
+    assert meta["sizes"] == {"text": size, "class": 2, "price": 2, "where": 1, "frames": 3}
+    assert (meta["examples"], meta["valid_examples"]) == (5, 2)
+    text = [tokenizer.codecs["text"].encode(f"sentence {number}") for number in range(5)]
+    for part, count in (("shard", 5), (VALID, 2)):
+        columns = {column.name: store.column(column.name, part) for column in ALL}
+        for row in range(count):
+            assert columns["text"][row].tolist() == [*text[row], RESERVED.end]
+            assert columns["class"][row].tolist() == [1 - row % 2]
+            assert columns["price"][row].tolist() == [[1.5, 2.0]] * (1 + row % 3)
+            assert columns["where"][row].tolist() == [70_000 * m for m in range(1 + row)]
+            expected = np.arange(5 * 12.0).reshape(5, 4, 3)[row, : 1 + row % 4]
+            assert columns["frames"][row].tolist() == expected.tolist()
+    assert store.valid_texts()["class"] == ["yes", "no"]
+    assert "frames" not in store.valid_texts()
+    assert [example["price"].shape for example in store.valid_examples()] == [(1, 2), (2, 2)]
+    assert set(meta["hashes"]) >= {"train.lengths", "valid.lengths", "train.npy"}  # what is beside decides too
+
+
+def test_other_lengths_make_another_store(tmp_path: Path):
+    before = fill(assignment(tmp_path), tmp_path / "store", lambda *_: None)
+    given = assignment(tmp_path)
+    write(tmp_path / "train.lengths", ["1"] * 5)
+    after = fill(given, tmp_path / "store", lambda *_: None)
+    assert before["key"] != after["key"]
+    assert after["tokens"]["frames"] == 5
+
+
+def test_vectors_of_unequal_widths_are_refused(tmp_path: Path):
+    given = assignment(tmp_path)
+    np.save(tmp_path / "valid.npy", np.zeros((2, 4, 7)))
+    with pytest.raises(CorpusError, match=r"valid\.npy has vectors of width 7, but .*train\.npy of 3\."):
+        fill(given, tmp_path / "store", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("file", "lines", "message"),
+    [
+        (
+            "valid.class",
+            ["yes", "maybe"],
+            r"valid\.class:2: the class 'maybe' is not one that training knows \(no, yes\)",
+        ),
+        ("train.price", ["1 2", "1 2", "1", "1 2", "1 2"], r"train\.price:3: the price '1' should be finite numbers"),
+        ("valid.where", ["0", "x"], r"valid\.where:2: the where 'x' should be positions"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_file_also_by_the_child(tmp_path: Path, file: str, lines: list[str], message: str):
+    given = assignment(tmp_path)
+    write(tmp_path / file, lines)
+    with pytest.raises(CorpusError, match=message) as caught:
+        prepare(given, tmp_path / "store")
+    assert "Mend the line." in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_label_may_stand_in_the_held_out_slice_alone(tmp_path: Path):
+    """Every label its own: whichever rows are held out, each is known."""
+    corpus: dict[str, str] = {
+        "text": write(tmp_path / "a.txt", [f"sentence {number}" for number in range(100)]),
+        "class": write(tmp_path / "a.class", [f"label{number}" for number in range(100)]),
+        "where": write(tmp_path / "a.where", ["0"] * 100),
+    }
+    data = DataConfig(train=(CorpusConfig(**corpus),))
+    columns = (Column("text"), LABEL, POSITIONS)
+    meta = fill(Assignment(data, TokenizerConfig(kind="byte"), tmp_path, columns), tmp_path / "s", lambda *_: None)
+    assert (meta["examples"], meta["valid_examples"], meta["sizes"]["class"]) == (98, 2, 100)
+
+
+def test_columns_survive_their_way_to_the_child(tmp_path: Path):
+    given = assignment(tmp_path, given_tokenizer=TOKENIZER.to_json(), hashes={"a": "b"})
+    assert Assignment.from_json(given.to_json()) == given
+    assert json.loads(given.to_json())["columns"][2]["width"] == 2
