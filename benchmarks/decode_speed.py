@@ -1,8 +1,8 @@
 """What independence of the neighbours costs: python benchmarks/decode_speed.py RUN SOURCE [LINES [ROUNDS]].
 
-Translates the same lines twice in each round, once as regard does it (products in blocks of fixed size, only equal
-padded lengths in a batch) and once plainly (one product a layer, the fused attention, batches by length alone), and
-prints the ratio of the times, greedy and with a beam of 5.
+Translates the same lines twice in each round, once as regard does it (products in blocks of fixed size, attention by
+elementwise products) and once plainly (one product a layer, the fused attention), and prints the ratio of the times,
+greedy and with a beam of 5.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,6 @@ from unittest import mock
 import torch.nn.functional as F
 
 import regard
-from regard.decode import translate
 from regard.nn import attention, linear
 from regard.text.corpus import read_lines
 
@@ -30,22 +29,8 @@ def plainly() -> Generator[None]:
     with (
         mock.patch.object(linear, "linear_in_blocks", F.linear),
         mock.patch.object(attention, "attend_by_row", attention.attend),
-        mock.patch.object(translate, "padded_length", lambda length: length),
-        mock.patch.object(translate, "batches_by_length", batches_of_any_length),
     ):
         yield
-
-
-def batches_of_any_length(encoded: Mapping[int, Sequence[int]], budget: int, most: int = 0) -> Iterator[list[int]]:
-    """Longest first, rows × longest ≤ `budget`."""
-    group: list[int] = []
-    for key in sorted(encoded, key=lambda key: -len(encoded[key])):
-        if group and ((len(group) + 1) * len(encoded[group[0]]) > budget or len(group) == most):
-            yield group
-            group = []
-        group.append(key)
-    if group:
-        yield group
 
 
 def main() -> None:

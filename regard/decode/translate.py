@@ -42,7 +42,7 @@ SHORTEST, STRIDE = 16, 8
 """Sources are padded to so much at least, and to a multiple of 8: then each begins at the same alignment in memory."""
 
 
-REFILL = 8
+REFILL = 4
 """Freed places are filled when they are one in so many: encoding one sentence costs as much as encoding a few."""
 
 

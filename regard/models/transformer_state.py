@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.nn.attention import KVCache, padded_keys
 from regard.nn.masks import lengths_mask, used_keys
 
-CALL = 512
+CALL = 256
 """What a call costs more than its rows, in keys: neighbouring waves are merged where fewer keys are padding then."""
 
 

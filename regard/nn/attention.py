@@ -92,8 +92,8 @@ def attend(
     return drop(weights, dropout, training=True) @ v_BNKH
 
 
-KEY_STRIDE = 8
-"""`attend_by_row` is given a multiple of so many keys: then its sums are in one order, however many are padding."""
+KEY_STRIDE = 4
+"""`attend_by_row` is given a multiple of so many keys: its sums run in four strands, which all grow alike."""
 FEWEST_SCORES = 16
 """A softmax over less than a vector register adds in another order than one over more."""
 

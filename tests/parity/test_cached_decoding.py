@@ -247,7 +247,7 @@ def test_room_for_the_past_and_the_source_shrinks_when_those_who_need_it_leave()
     assert room() == (24, 32)
     rows.reorder([1])
     rows.step(1e-9)
-    assert room() == (8, 8)
+    assert room() == (4, 4)
 
 
 def test_rows_of_about_one_age_are_one_wave_and_young_rows_do_not_pay_for_old_ones():
