@@ -85,8 +85,8 @@ def run_summary(about: dict[str, Any]) -> str:
 
 
 def subject_of(facts: Mapping[str, Any]) -> str:
-    """`en → de`, or the task where there are no languages."""
-    if not any(facts["languages"]) and facts["task"] != "translate":
+    """`en → de`, or the task where no language was named."""
+    if not any(facts["languages"]):
         return facts["task"]
     return " → ".join(code or "?" for code in facts["languages"])
 

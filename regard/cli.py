@@ -195,7 +195,7 @@ def evaluate(
             checkpoint=checkpoint,
             progress=count or ignore,
             tokenize=tokenize,
-            lowercase=lowercase,
+            lowercase=lowercase or None,
             output=output,
             **search,
         )

@@ -64,9 +64,22 @@ class Config:
                 f"model.architecture={name!r} does not serve task={self.task!r}; "
                 f"it serves {', '.join(architecture.tasks)}"
             )
-        metrics = [metric.name for metric in task_of(self).metrics]
-        if self.train.stop_on not in metrics:
-            raise ConfigError(f"train.stop_on={self.train.stop_on!r} is not one of {', '.join(metrics)}")
+        task = task_of(self)
+        metric = task.metric(self.train.stop_on)
+        if metric is None:
+            known = ", ".join(each.name for each in task.metrics)
+            raise ConfigError(f"train.stop_on={self.train.stop_on!r} is not one of {known}")
+        if metric.generated and not self.train.validate_output:
+            raise ConfigError(f"train.stop_on={self.train.stop_on!r} needs train.validate_output=true")
+        if self.train.schedule == "paper" and architecture.width(self.model) is None:
+            raise ConfigError(
+                f"train.schedule='paper' follows from the model's width, and model.architecture={name!r} has none; "
+                f"set train.schedule to another one, such as cosine, and train.peak_rate"
+            )
+        if self.train.consistency and not task.pairs_passes:
+            raise ConfigError(
+                f"train.consistency={self.train.consistency} has no meaning for task={self.task!r}; set it to 0"
+            )
         if self.train.consistency and not architecture.is_random(self.model):
             raise ConfigError(
                 f"train.consistency={self.train.consistency} compares two passes under dropout, but model.dropout=0; "

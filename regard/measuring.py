@@ -39,7 +39,7 @@ def measure_run(
         raise CorpusError(f"{corpus.name} has no line to evaluate on")
     others = [further_reference(path, len(examples), corpus.name) for path in references]
     refuse_replacing((options.get("output"),), (*files.values(), *references))
-    given = options | {"references": others}
+    given = options | {"references": others or None}
     return measured(task_of(config), replace(trained, budget=BUDGET), examples, progress, given)
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from regard.data.batching import DROPOUT, generator
 from regard.data.columns import Column
 from regard.data.store import Ragged, Series, Store
-from regard.text.symbols import RESERVED
-from regard.text.tokenizer import BpeCodec, Codec
+from regard.text.tokenizer import BpeCodec, Tokenizer
 
 VARIANTS = 4
 """Segmentations of a word type an epoch."""
@@ -75,18 +74,19 @@ def replace_tags(
 
 
 def resample(
-    store: Store, column: Column, place: int, codec: Codec, dropout: float, seed: int, epoch: int, longest: int
+    store: Store, column: Column, place: int, tokenizer: Tokenizer, dropout: float, seed: int, epoch: int, longest: int
 ) -> Series:
     """A column's ids for this epoch; `place` is its number among the columns of text.
 
     A sentence that would grow beyond `longest` is left as the store has it.
     """
+    codec = tokenizer.codecs[column.codec]
     assert isinstance(codec, BpeCodec)
     rng = generator(seed, epoch, DROPOUT + place)
     first_type = int(store.meta["first_type"])
     table = segmentations(codec, store.word_types(column.name), dropout, rng)
     words, plain = store.words(column.name), store.column(column.name)
-    end = RESERVED.end if column.end else None
+    end = tokenizer.symbols.end if column.end else None
     drawn = (resample_shard(shard, table, first_type, end, rng) for shard in words.shards)
     return Series.over([not_beyond(longest, shard, same) for shard, same in zip(drawn, plain.shards, strict=True)])
 

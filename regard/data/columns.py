@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import CorpusError
-from regard.text.symbols import RESERVED
 from regard.text.tokenizer import Tokenizer
 
 Encoded = list[int] | NDArray[Any]
@@ -42,6 +41,10 @@ class Column:
     """Its positions count towards the tokens of a batch, and the length filters ask for them."""
     width: int = 1
     """Numbers: how many make a position."""
+    extended: bool = False
+    """Text: unknown words have ids of their own behind the vocabulary, so that they can be copied."""
+    of: str = ""
+    """The column that this one speaks of: whose words it copies."""
 
     @property
     def codec(self) -> str:
@@ -60,7 +63,7 @@ class Column:
 
     def around(self, ids: Sequence[int], tokenizer: Tokenizer, tag: str | None = None) -> list[int]:
         """Ids of a text with the symbols around them: the one place that decides this."""
-        return [*self.before(tokenizer, tag), *ids, *([RESERVED.end] if self.end else [])]
+        return [*self.before(tokenizer, tag), *ids, *([tokenizer.symbols.end] if self.end else [])]
 
     def before(self, tokenizer: Tokenizer, tag: str | None) -> list[int]:
         """The tag, if its corpus has one and the column takes it."""

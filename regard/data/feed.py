@@ -92,14 +92,7 @@ class Feed:
         texts = [column for column in self.store.columns if column.kind == "text"]
         drawn = {
             column.name: resample(
-                self.store,
-                column,
-                place,
-                self.tokenizer.codecs[column.codec],
-                self.dropout,
-                self.seed,
-                epoch,
-                self._longest,
+                self.store, column, place, self.tokenizer, self.dropout, self.seed, epoch, self._longest
             )
             for place, column in enumerate(texts)
         }

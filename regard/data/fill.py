@@ -118,7 +118,7 @@ class Preparation:
     def __init__(self, assignment: Assignment, folder: Path, say: Say) -> None:
         self.assignment, self.folder, self.say = assignment, folder, say
         self.data, self.columns = assignment.data, assignment.columns
-        self.report = FilterReport(config=self.data.filters)
+        self.report = FilterReport(config=self.data.filters, noun=assignment.noun)
 
     def run(self) -> dict[str, Any]:
         hashes, empty = self.scan()
@@ -142,8 +142,8 @@ class Preparation:
 
     def nothing_left(self) -> CorpusError:
         return CorpusError(
-            f"{self.data.train[0].name}: no pair is left to train on; {self.report.summary()}. "
-            f"Give it text on both sides, or loosen data.filters."
+            f"{self.data.train[0].name}: none of the {self.assignment.noun} is left to train on; "
+            f"{self.report.summary()}. Give every column text, or loosen data.filters."
         )
 
     def rows(self) -> Iterator[tuple[int, Row]]:
@@ -199,8 +199,8 @@ class Preparation:
         kept = [tagged for tagged in rows if not is_empty(tagged[0])]
         if not kept:
             raise CorpusError(
-                f"{self.data.valid[0].name} has no pair with text on both sides to validate on; mend it, or "
-                f"leave data.valid out and a slice of the training pairs is held out"
+                f"{self.data.valid[0].name} has no line with text in every column to validate on; mend it, or "
+                f"leave data.valid out and a slice of the training {self.assignment.noun} is held out"
             )
         self.report.in_validation += len(rows) - len(kept)
         return kept

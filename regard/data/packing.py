@@ -6,6 +6,7 @@ each of its tokens is from, so that a model need not attend across them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,17 @@ from regard.data.store import Series
 
 SEGMENT = "segment"
 """The column that a packed row has beside its own: the number of the example of each token."""
+
+
+def packed_in_order(name: str, examples: Sequence[Example], length: int) -> list[Example]:
+    """Given examples packed as training packs them, but in the order in which they stand."""
+    ids = [np.asarray(example[name], np.int64) for example in examples]
+    if not ids:
+        return []
+    stream = np.concatenate(ids)
+    segments = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
+    rows = range(0, len(stream), length)
+    return [{name: stream[row : row + length], SEGMENT: segments[row : row + length]} for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ class Assignment:
     columns: tuple[Column, ...] = (SOURCE, TARGET)
     given_tokenizer: str | None = None
     """The JSON of another run's tokenizer, to be used as it is."""
+    noun: str = "pairs"
+    """What people call the examples."""
     hashes: dict[str, str] | None = None
     """What the files were when the run began; others are refused before a store is touched."""
 
@@ -45,6 +47,7 @@ class Assignment:
                 "base": str(self.base),
                 "columns": [asdict(column) for column in self.columns],
                 "given_tokenizer": self.given_tokenizer,
+                "noun": self.noun,
                 "hashes": self.hashes,
             }
         )
@@ -58,6 +61,7 @@ class Assignment:
             base=Path(values["base"]),
             columns=tuple(Column(**column) for column in values["columns"]),
             given_tokenizer=values["given_tokenizer"],
+            noun=values["noun"],
             hashes=values["hashes"],
         )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from regard.data.columns import Column, ColumnError, Encoded, plain
 from regard.data.config import CorpusConfig, DataConfig
+from regard.data.copying import with_own_words
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
 from regard.text.tokenizer import Tokenizer
@@ -42,7 +43,8 @@ def encoded_rows(
     """The columns of some rows, encoded, without symbols around them. What is wrong with a line is said with its place,
     which is looked for in the corpora that the rows are from."""
     try:
-        return {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
+        ids = {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
+        return with_own_words(columns, rows, ids, tokenizer)
     except ColumnError as bad:
         raise located(bad, columns, corpora, data, base) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,7 +23,8 @@ MATRIX_PRODUCTS = ("mm", "addmm")
 
 def build_model(config: Any, shapes: Shapes) -> nn.Module:
     """The module that `model.architecture` names, with fresh weights."""
-    return ARCHITECTURES[config.architecture].build(config, shapes)
+    architecture = ARCHITECTURES[config.architecture]
+    return architecture.build(config, replace(shapes, symbols=architecture.symbols(config, shapes.symbols)))
 
 
 def model_on_paper(config: Any, shapes: Shapes) -> nn.Module:

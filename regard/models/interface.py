@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from operator import attrgetter
 from typing import Any, Protocol, Self, runtime_checkable
 
 from jaxtyping import Float, Int
@@ -75,7 +74,7 @@ class Attentive(Protocol):
 
 @runtime_checkable
 class LinearOutput(Protocol):
-    """A model whose logits are one matrix times its features; the loss need then never hold all of them."""
+    """A model whose logits are one matrix times its features, all finite; the loss need then never hold all of them."""
 
     output_weight: Tensor
     output_bias: Tensor | None
@@ -136,6 +135,15 @@ def no_misfit(_: Any, *, joint: bool) -> None:
     """Nothing in the tokenizer's settings can contradict this model's."""
 
 
+def own_symbols(_: Any, symbols: Symbols) -> Symbols:
+    """Those of the text."""
+    return symbols
+
+
+def width_of(config: Any) -> int | None:
+    return getattr(config, "width", None)
+
+
 def any_dropout(config: Any) -> bool:
     """Whether one of the settings that are named dropout is on."""
     return any(getattr(config, each.name) for each in fields(config) if each.name.endswith("dropout"))
@@ -160,8 +168,10 @@ class Architecture:
     fitted: Callable[[Corpus], tuple[str, str]] = no_preset
     """For `preset = "auto"`: the name of a preset, or "none", and why."""
     limits: Callable[[Any], Limits] = no_limits
-    width: Callable[[Any], int] = attrgetter("width")
-    """What the paper's schedule follows from (d_model)."""
+    symbols: Callable[[Any, Symbols], Symbols] = own_symbols
+    """The ids that start and end an output, from the config and the symbols of the text."""
+    width: Callable[[Any], int | None] = width_of
+    """What the paper's schedule follows from (d_model); None: there is none."""
     is_random: Callable[[Any], bool] = any_dropout
     """Whether two passes over a batch differ in training."""
     refuse_misfit: Callable[..., None] = no_misfit

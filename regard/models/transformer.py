@@ -112,9 +112,10 @@ class Residual(nn.Module):
         return self.norm(x + dropout(sublayer(x), self.dropout, self.training))
 
 
-def starting(symbols: Symbols, start: str) -> Symbols:
-    """The symbols of a decoder that reads first what `model.start` says."""
-    return replace(symbols, start={"start": symbols.start, "end": symbols.end, "padding": symbols.pad}[start])
+def own_symbols(config: TransformerConfig, symbols: Symbols) -> Symbols:
+    """Those of the text, but for what the decoder reads first, which `model.start` says."""
+    starts = {"start": symbols.start, "end": symbols.end, "padding": symbols.pad}
+    return replace(symbols, start=starts[config.start])
 
 
 def attention_layer(config: TransformerConfig, block: str) -> MultiHeadAttention:
@@ -209,10 +210,10 @@ class Transformer(nn.Module):
     """Decodable, and trainable on a `Batch`."""
 
     def __init__(
-        self, config: TransformerConfig, source_size: int, target_size: int, symbols: Symbols = RESERVED
+        self, config: TransformerConfig, source_size: int, target_size: int, symbols: Symbols | None = None
     ) -> None:
         super().__init__()
-        self.config, self.symbols = config, starting(symbols, config.start)
+        self.config, self.symbols = config, symbols or own_symbols(config, RESERVED)
         if config.share == "all" and source_size != target_size:
             raise ConfigError(
                 f"model.share='all' needs one vocabulary, but the source has {source_size} entries and the target "
@@ -341,6 +342,7 @@ ARCHITECTURE = Architecture(
     presets=PRESETS,
     fitted=fitted_preset,
     limits=limits,
+    symbols=own_symbols,
     refuse_misfit=refuse_misfit,
     activations=activations,
     summary=summary,

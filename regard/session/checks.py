@@ -9,6 +9,7 @@ from regard.config import Config, architecture_of, task_of
 from regard.data.batching import check_budget
 from regard.errors import ConfigError
 from regard.hardware import choose_precision, refuse_beyond_memory
+from regard.loading import packed_rows
 from regard.models.interface import Shapes
 from regard.session.costs import memory_needed
 from regard.text.vocabulary import LEAST, entries_left
@@ -25,7 +26,12 @@ def refuse_contradictions(config: Config) -> None:
 
 def refuse_misfits(config: Config, meta: dict[str, Any]) -> None:
     """`meta` is what preparing the corpus gave."""
-    if task_of(config).packed is None:
+    packed = packed_rows(config)
+    if packed > config.train.batch_tokens:
+        raise ConfigError(
+            f"train.batch_tokens={config.train.batch_tokens} is less than a packed row ({packed} tokens); raise it"
+        )
+    if not packed:
         check_budget(meta["longest"], config.train.batch_tokens)
         check_lengths(config, meta)
     refuse_beyond_memory(
@@ -50,7 +56,7 @@ def check_lengths(config: Config, meta: dict[str, Any]) -> None:
             f"raise it, or set data.filters.max_length={limit - around}"
         )
     if meta["valid_longest"] > limit:
-        where = config.data.valid[0].name if config.data.valid else "the held-out pairs"
+        where = config.data.valid[0].name if config.data.valid else f"the held-out {task_of(config).noun}"
         shorter = f"set data.filters.max_length={limit - around}"
         raise ConfigError(
             f"the longest sentence of {where} has {meta['valid_longest']} tokens, but {limits.setting}; "

@@ -17,7 +17,7 @@ from regard.data.prepare import Assignment, prepare
 from regard.errors import CorpusError
 from regard.files import write_atomically
 from regard.loading import read_run
-from regard.models.interface import Corpus, Shapes
+from regard.models.interface import Corpus
 from regard.run import RunDirectory
 from regard.session.checks import refuse_misfits
 from regard.session.order import Order, path_of, plain, settled
@@ -37,10 +37,6 @@ class Plan:
     meta: dict[str, Any]
     """Of the store."""
     precision: str
-
-    @property
-    def shapes(self) -> Shapes:
-        return Shapes(self.meta["sizes"])
 
 
 def check_files(config: Config, base: Path) -> None:
@@ -110,7 +106,8 @@ def assignment_of(order: Order, asked: Config, run: RunDirectory, begun: Begun |
         given = Tokenizer.load(other.tokenizer).to_json()
     columns = task_of(asked).columns(asked.data)
     hashes = None if begun is None else begun.saved["data"]["hashes"]
-    return Assignment(asked.data, asked.tokenizer, order.base, columns, given, hashes)
+    noun = task_of(asked).noun
+    return Assignment(asked.data, asked.tokenizer, order.base, columns, given, noun, hashes)
 
 
 def platform_of(plan: Plan) -> dict[str, Any]:

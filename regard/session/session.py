@@ -21,6 +21,7 @@ from regard.errors import ConfigError, RunError
 from regard.files import discard
 from regard.loading import packed_rows, read_examples, trained_for
 from regard.models.costs import build_model, parameter_count
+from regard.models.interface import Shapes
 from regard.models.parameters import load_parameters, parameters_of
 from regard.progress import duration
 from regard.report import LiveReport
@@ -55,7 +56,7 @@ class Session:
 
     def __init__(self, order: Order, plan: Plan, run: RunDirectory, console: Console) -> None:
         self.order, self.run, self.console = order, run, console
-        self.config, self.meta, self.precision, self.shapes = plan.config, plan.meta, plan.precision, plan.shapes
+        self.config, self.meta, self.precision = plan.config, plan.meta, plan.precision
         self.task, self.store = task_of(plan.config), Store.open(run.store)
         self.columns = self.store.columns
         self.tokenizer = Tokenizer.load(run.tokenizer)
@@ -65,6 +66,10 @@ class Session:
                 f"on. Put back what it began with (the run of --from, the version of tokenizers), or choose another "
                 f"--out."
             )
+
+    @property
+    def shapes(self) -> Shapes:
+        return Shapes(self.meta["sizes"], self.tokenizer.symbols)
 
     def execute(self) -> dict[str, Any]:
         test = self._read_test()  # now: a fault in it is better known before the night than after it
@@ -157,7 +162,7 @@ class Session:
             validator=validator_of(task, trained, valid) if len(valid) else None,
             run=self.run,
             config=config.train,
-            width=architecture_of(config).width(config.model) if config.train.schedule == "paper" else 0,
+            width=architecture_of(config).width(config.model) or 0,
             seed=config.seed,
             precision=self.precision,
             reporter=reporter,

@@ -16,6 +16,7 @@ from torch import nn
 from regard.data.batching import cut, lengths_of
 from regard.data.columns import Column, Example
 from regard.data.config import DataConfig
+from regard.data.packing import packed_in_order
 from regard.decode.config import SearchConfig
 from regard.decode.translate import evaluating
 from regard.errors import ConfigError
@@ -54,6 +55,8 @@ class Metric:
     digits: int = 2
     note: str = ""
     """How it came about, where that matters: `greedy`."""
+    generated: bool = False
+    """Whether it scores outputs that the model generates, which `train.validate_output` may switch off."""
     plotted: bool = True
     """Whether the report draws it."""
 
@@ -157,6 +160,8 @@ class Task:
     """What `regard.load` gives."""
     packed: Callable[[Limits], int] | None = None
     """For the model's limits, the length of the rows that the first column is packed into; None: no packing."""
+    pairs_passes: bool = False
+    """Whether its loss sees each example in two passes and holds them to agree, as `train.consistency` asks."""
     noun: str = "examples"
     """What people call its examples."""
 
@@ -173,7 +178,9 @@ class Task:
 
 
 def example_batches(task: Task, trained: Trained, examples: Sequence[Example]) -> list[Any]:
-    """In batches of alike lengths; an example longer than the budget is a batch of its own."""
+    """In batches of alike lengths, packed as in training; a row longer than the budget is a batch of its own."""
+    if task.packed is not None:
+        examples = packed_in_order(trained.columns[0].name, examples, task.packed(trained.limits))
     lengths = lengths_of(examples, [column.name for column in trained.columns if column.counts])
     order = lengths.argsort(kind="stable")
     batches = [rows for rows in cut(order, lengths[order], trained.budget) if len(rows)]
@@ -208,7 +215,14 @@ def loss_validator(task: Task, trained: Trained, examples: Examples) -> Validato
 
 
 def validator_of(task: Task, trained: Trained, examples: Examples) -> Validator:
-    return task.validator(trained, examples) if task.validator else loss_validator(task, trained, examples)
+    """The task's own, with the model as it is used: without dropout and without gradients."""
+    validate = task.validator(trained, examples) if task.validator else loss_validator(task, trained, examples)
+
+    def quietly(progress: Progress) -> Validation:
+        with evaluating(trained.model), torch.inference_mode():
+            return validate(progress)
+
+    return quietly
 
 
 def measured(
@@ -219,7 +233,7 @@ def measured(
     options: Mapping[str, Any] | None = None,
 ) -> Measured:
     """As the task measures; by default what validation gives, in a line."""
-    given = {name: value for name, value in (options or {}).items() if value}
+    given = {name: value for name, value in (options or {}).items() if value is not None}
     for name in given.keys() - set(task.options):
         raise ConfigError(f"--{name.replace('_', '-')} has no meaning for this run's task; leave it out")
     if task.measure is not None:

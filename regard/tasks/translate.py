@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from regard.data.batch import Batch, Source, pair_batch
 from regard.data.columns import SOURCE, TARGET, Column, Example
 from regard.data.config import DataConfig
 from regard.decode.config import SearchConfig
+from regard.decode.options import Options, SearchOptions
 from regard.decode.translate import Prepared, Translator
 from regard.evaluate.metrics import bleu_with, evaluate_texts
 from regard.models.interface import Decodable
@@ -31,7 +32,7 @@ from regard.tasks.interface import (
     mean_loss,
     perplexity,
 )
-from regard.tasks.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
+from regard.tasks.pairs import Pairs, score_texts, usual_tokenizer
 from regard.tasks.sequence_loss import sequence_loss
 from regard.text.formats.writing import writing_files
 from regard.text.symbols import Symbols
@@ -93,10 +94,7 @@ def validator(trained: Trained, examples: Examples) -> Validator:
         metrics = {"loss": loss, "perplexity": perplexity(loss)}
         if not math.isfinite(loss):  # there is no search without probabilities
             return Validation(metrics)
-        texts: dict[int, str] = {}
-        for places, ready in prepared:
-            found = translator.run(ready, progress=progress)
-            texts |= {place: translation.text for place, translation in zip(places, found, strict=True)}
+        texts = translated(translator, prepared, progress)
         if trained.generates:
             scores = score_texts([texts[place] for place in asked], pairs, joiner)
             metrics |= {"bleu": scores.bleu, "chrf": scores.chrf}
@@ -106,7 +104,7 @@ def validator(trained: Trained, examples: Examples) -> Validator:
 
 
 def prepared_by_tag(
-    translator: Translator, examples: Examples, pairs: Pairs, asked: Sequence[int]
+    translator: Translator, examples: Examples, pairs: Pairs, asked: Sequence[int], **options: Unpack[SearchOptions]
 ) -> list[tuple[list[int], Prepared]]:
     """The places of the sources that are asked for, tag by tag, each ready to be translated again and again."""
     wanted = set(asked)
@@ -114,8 +112,20 @@ def prepared_by_tag(
     for tag, all_places in pairs.by_tag().items():
         places = [place for place in all_places if place in wanted]
         ids = [[int(token) for token in examples.encoded[place]["source"]] for place in places]
-        ready.append((places, translator.prepare([pairs.sources[place] for place in places], ids, tag=tag)))
+        sources = [pairs.sources[place] for place in places]
+        ready.append((places, translator.prepare(sources, ids, **cast(Options, {**options, "tag": tag}))))
     return ready
+
+
+def translated(
+    translator: Translator, prepared: Sequence[tuple[list[int], Prepared]], progress: Progress
+) -> dict[int, str]:
+    """By place."""
+    texts: dict[int, str] = {}
+    for places, ready in prepared:
+        found = translator.run(ready, progress=progress)
+        texts |= {place: translation.text for place, translation in zip(places, found, strict=True)}
+    return texts
 
 
 def sample_places(pairs: Pairs, count: int = SAMPLES) -> list[int]:
@@ -140,16 +150,28 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     bleu_with(tokenize, lowercase)  # that it cannot be had is said before anything is translated
     output: Path | None = options.get("output")
     with writing_files((output,) if output else ()) as files:
-        decoding = {name: options[name] for name in ("beam", "length_penalty") if name in options}
-        texts = translate_pairs(translator, pairs, progress, **cast(Any, decoding))
+        decoding = cast(SearchOptions, {name: options[name] for name in ("beam", "length_penalty") if name in options})
+        everything = range(len(pairs.sources))
+        found = translated(translator, prepared_by_tag(translator, examples, pairs, everything, **decoding), progress)
+        texts = [found[place] for place in everything]
         for file in files:
             file.write("".join(f"{text}\n" for text in texts).encode())
     references = [pairs.targets, *options.get("references", ())]
     joined = [[join_pieces(line, joiner) for line in lines] for lines in references]
     scores = evaluate_texts(texts, joined, tokenize=tokenize, lowercase=lowercase)
-    loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, examples.encoded))
+    fitting = [example for example in examples.encoded if fits(trained, example)]
+    loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, fitting))
     values = scores.to_json() | {"loss": loss, "perplexity": perplexity(loss)}
-    return Measured(values, f"{scores.summary()}\nloss {loss:.4f} a token, perplexity {perplexity(loss):.2f}")
+    left_out = len(examples) - len(fitting)
+    note = f" (without {left_out:,} of {len(examples):,} pairs, which are longer than the model can take)"
+    said = f"loss {loss:.4f} a token, perplexity {perplexity(loss):.2f}{note if left_out else ''}"
+    return Measured(values, f"{scores.summary()}\n{said}")
+
+
+def fits(trained: Trained, example: Example) -> bool:
+    """Whether the model can take the pair as a whole; a longer source is translated in parts."""
+    limits = {"source": trained.limits.source, "target": trained.limits.target}
+    return all(limit is None or len(example[name]) <= limit for name, limit in limits.items())
 
 
 TASK = Task(
@@ -159,12 +181,13 @@ TASK = Task(
     metrics=(
         LOSS,
         PERPLEXITY,
-        Metric("bleu", "BLEU", higher=True, note="greedy"),
-        Metric("chrf", "chrF", higher=True, note="greedy"),
+        Metric("bleu", "BLEU", higher=True, note="greedy", generated=True),
+        Metric("chrf", "chrF", higher=True, note="greedy", generated=True),
     ),
     validator=validator,
     measure=measure,
     options=("beam", "length_penalty", "tokenize", "lowercase", "references", "output"),
     open=open_translator,
+    pairs_passes=True,
     noun="pairs",
 )

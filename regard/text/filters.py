@@ -19,16 +19,16 @@ RATIO_MIN_TOKENS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class FilterConfig:
-    """Which pairs to leave out of training; those with an empty side always are."""
+    """Which examples to leave out of training; those with an empty column always are."""
 
     max_length: int = 256
     """Maximum length of either side, in tokens; 0 = no limit."""
     max_ratio: float = 0.0
     """Maximum length ratio (longer / shorter side, in tokens), unless both sides are below 10 tokens; 0 = no limit."""
     drop_duplicates: bool = False
-    """Drop repeated pairs, keeping the first."""
+    """Drop repeated examples, keeping the first."""
     drop_identical: bool = False
-    """Drop pairs whose target is a copy of the source."""
+    """Drop examples whose texts are all the same, such as a target that is a copy of its source."""
 
     def __post_init__(self) -> None:
         if self.max_length < 0:
@@ -42,9 +42,11 @@ class FilterConfig:
 
 @dataclass(kw_only=True)
 class FilterReport:
-    """How many pairs were read, kept, and dropped for which reason."""
+    """How many examples were read, kept, and dropped for which reason."""
 
     config: FilterConfig = field(default_factory=FilterConfig)
+    noun: str = "pairs"
+    """What people call the examples."""
     read: int = 0
     kept: int = 0
     empty: int = 0
@@ -53,19 +55,19 @@ class FilterReport:
     duplicate: int = 0
     identical: int = 0
     in_validation: int = 0
-    """Validation pairs that are left out: an empty side, or, where they were held out, one of the reasons above."""
+    """Validation examples that are left out: an empty column, or, where they were held out, one of the reasons above."""
     copies_of_validation: int = 0
-    """Training pairs that equal one that is held out."""
+    """Training examples that equal one that is held out."""
 
-    def count(self, reason: Reason | None, pairs: int = 1) -> None:
-        """Book newly read pairs: dropped for `reason`, or kept where it is None."""
-        self.read += pairs
+    def count(self, reason: Reason | None, number: int = 1) -> None:
+        """Book newly read examples: dropped for `reason`, or kept where it is None."""
+        self.read += number
         name = reason or "kept"
-        setattr(self, name, getattr(self, name) + pairs)
+        setattr(self, name, getattr(self, name) + number)
 
     def to_json(self) -> dict[str, int]:
         """The counts by name, for a JSON file."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "config"}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("config", "noun")}
 
     def summary(self) -> str:
         """One readable line: `29,000 pairs read, 28,950 kept; dropped 3 with an empty side, 47 longer than …`."""
@@ -77,7 +79,8 @@ class FilterReport:
             (self.duplicate, "seen before"),
         )
         dropped = ", ".join(f"{count:,} {why}" for count, why in counts if count)
-        kept = f"{self.read:,} {'pair' if self.read == 1 else 'pairs'} read, {self.kept:,} kept"
+        noun = self.noun.removesuffix("s") if self.read == 1 else self.noun
+        kept = f"{self.read:,} {noun} read, {self.kept:,} kept"
         return f"{kept}; dropped {dropped}" if dropped else kept
 
 

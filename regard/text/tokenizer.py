@@ -119,6 +119,11 @@ class Tokenizer:
         return self.codecs["target"]
 
     @property
+    def symbols(self) -> Symbols:
+        """The ids with a meaning of their own, the same in every vocabulary."""
+        return RESERVED
+
+    @property
     def first(self) -> Codec | None:
         """Kind and tags are the same in all; None where no column holds text."""
         return next(iter(self.codecs.values()), None)

@@ -112,8 +112,6 @@ class TrainConfig:
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"train.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        if self.stop_on not in ("loss", "perplexity") and not self.validate_output:
-            raise ConfigError(f"train.stop_on={self.stop_on!r} needs train.validate_output=true")
         if self.average_of == "best" and self.validate_every % self.checkpoint_every:
             raise ConfigError(
                 f"train.average_of='best' needs a checkpoint at each validation: "

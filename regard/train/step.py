@@ -47,7 +47,7 @@ def accumulate_gradient(
     precision: str = "fp32",
 ) -> tuple[float, float, int]:
     """The gradient of the mean loss over all tokens of the batches; gives both loss sums and the tokens."""
-    tokens = sum(batch.num_tokens for batch in batches)
+    tokens = max(sum(batch.num_tokens for batch in batches), 1)  # a packed row of one token has nothing to predict
     smoothed = truth = 0.0
     for batch in batches:
         with precision_context(precision):

@@ -186,11 +186,15 @@ def source_lines(lines: dict[int, bytes]) -> bytes:
         (source_lines({5: b"caf\xe9 bado"}), [], ["train.xx:5, byte 4", "0xE9 is not valid UTF-8", "iconv"]),
         (source_lines({7: b"ba\0do"}), [], ["train.xx:7, byte 3", "NUL", "tr -d"]),
         (b"", [], ["train.xx ends after 0 lines", "train.yy:1"]),
-        (source_lines(dict.fromkeys(range(1, 13), b"")), [], ["train.xx", "no pair is left", "12 with an empty side"]),
+        (
+            source_lines(dict.fromkeys(range(1, 13), b"")),
+            [],
+            ["train.xx", "none of the pairs is left", "12 with an empty side"],
+        ),
         (
             source_lines({}),
             ["data.filters.max_length=2"],
-            ["train.xx", "no pair is left", "longer than 2 tokens", "data.filters"],
+            ["train.xx", "none of the pairs is left", "longer than 2 tokens", "data.filters"],
         ),
         (b"\x1f\x8b cut", [], ["train.xx", "gzip"]),
     ],
@@ -266,7 +270,9 @@ def test_both_sides_empty(call: Call, tmp_path: Path) -> None:
     corpus = Corpus(tmp_path / "train.xx", tmp_path / "train.yy")
     corpus.source.touch()
     corpus.target.touch()
-    call("train", *corpus.options, "--out", tmp_path / "run", *chosen(TINY)).refusal("train.xx", "no pair is left")
+    call("train", *corpus.options, "--out", tmp_path / "run", *chosen(TINY)).refusal(
+        "train.xx", "none of the pairs is left"
+    )
 
 
 def test_a_tsv_with_three_columns(call: Call, tmp_path: Path) -> None:

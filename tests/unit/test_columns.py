@@ -12,13 +12,24 @@ import pytest
 
 from regard.data.columns import SOURCE, TARGET, Column, ColumnError, label_names, plain, wrapped
 from regard.data.config import CorpusConfig, DataConfig
+from regard.data.copying import own_words
 from regard.data.fill import fill
 from regard.data.prepare import Assignment, prepare
-from regard.data.rows import aligned, beside, files_of, located, open_vectors, read_lengths, read_rows, read_vectors
+from regard.data.rows import (
+    aligned,
+    beside,
+    encoded_rows,
+    files_of,
+    located,
+    open_vectors,
+    read_lengths,
+    read_rows,
+    read_vectors,
+)
 from regard.data.store import VALID, Store
-from regard.errors import CorpusError
-from regard.text.codecs import ByteCodec
-from regard.text.symbols import RESERVED
+from regard.errors import ConfigError, CorpusError
+from regard.text.codecs import ByteCodec, WordCodec
+from regard.text.symbols import RESERVED, UNKNOWN
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 BYTES = ByteCodec(["news"])
@@ -349,3 +360,20 @@ def test_columns_survive_their_way_to_the_child(tmp_path: Path):
     given = assignment(tmp_path, given_tokenizer=TOKENIZER.to_json(), hashes={"a": "b"})
     assert Assignment.from_json(given.to_json()) == given
     assert json.loads(given.to_json())["columns"][2]["width"] == 2
+
+
+def test_unknown_words_have_ids_of_their_own_that_a_target_shares():
+    """What a copying model needs: the source's unknown words, numbered in each example, and the target's from them."""
+    codec = WordCodec(["the", "man", "is", "der", "Mann", "heißt"])
+    tokenizer = Tokenizer({"source": codec, "target": codec})
+    columns = (Column("source", extended=True), Column("target", extended=True, of="source"))
+    rows = [("the man is Wutz Kutz Wutz", "der Mann heißt Wutz Butz"), ("Kutz is Wutz", "Wutz heißt Kutz")]
+    ids = encoded_rows(columns, rows, tokenizer, [], DataConfig(), Path())
+    first, unknown, size = codec.first, UNKNOWN, codec.size
+    assert ids["source"][0] == [first, first + 1, first + 2, size, size + 1, size]
+    assert ids["target"][0] == [first + 3, first + 4, first + 5, size, unknown]
+    assert ids["source"][1] == [size, first + 2, size + 1]
+    assert ids["target"][1] == [size + 1, first + 5, size]
+    assert own_words(rows[0][0], codec) == ["Wutz", "Kutz"]
+    with pytest.raises(ConfigError, match="tokenizer.kind=byte has no unknown words, and source copies them"):
+        encoded_rows(columns, rows, Tokenizer.pair(ByteCodec(), ByteCodec()), [], DataConfig(), Path())

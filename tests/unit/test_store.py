@@ -373,14 +373,14 @@ def test_a_missing_file_is_named(base_assignment: Assignment, tmp_path: Path):
 @pytest.mark.parametrize("lines", [[], ["", " "]])
 def test_nothing_to_train_on_is_refused(base_assignment: Assignment, tmp_path: Path, lines: list[str]):
     name = write(tmp_path / "nothing.en", lines)
-    with pytest.raises(CorpusError, match=r"nothing\.en: no pair is left"):
+    with pytest.raises(CorpusError, match=r"nothing\.en: none of the pairs is left"):
         fill(with_train(base_assignment, source=name, target=name), tmp_path / "store", silent)
 
 
 def test_filters_that_leave_nothing_are_named(base_assignment: Assignment, tmp_path: Path):
     strict = replace(base_assignment, data=replace(base_assignment.data, filters=FilterConfig(max_length=1)))
     with pytest.raises(
-        CorpusError, match=r"no pair is left to train on; 11 pairs read, 0 kept; .*or loosen data\.filters"
+        CorpusError, match=r"none of the pairs is left to train on; 11 pairs read, 0 kept; .*or loosen data\.filters"
     ):
         fill(strict, tmp_path / "store", silent)
 
