@@ -29,7 +29,7 @@ class Forced:
     token_scores: list[float] = field(default_factory=list)
     """The log-probability of each token and of the end symbol."""
     attention: list[Float[Tensor, "Y N S"]] = field(default_factory=list)
-    """Where it looked when it was asked for each of them; empty where nobody asked."""
+    """Where in its own source it looked when it was asked for each of them; empty where nobody asked."""
     best: list[list[tuple[int, float]]] = field(default_factory=list)
     """At each of them the likeliest tokens with their log-probabilities, best first."""
 
@@ -52,7 +52,7 @@ def force(
     wanted = [
         [*target, model.symbols.end] if ends else list(target) for target, ends in zip(targets, ended, strict=True)
     ]
-    found = [Forced() for _ in targets]
+    found, lengths = [Forced() for _ in targets], source.mask.sum(1).tolist()
     with torch.inference_mode():
         state = model.start(source)
         rows = list(range(len(wanted)))
@@ -65,7 +65,8 @@ def force(
             logits, state, attention = looking_step(model, tokens, state, look)
             log_probs = log_probabilities(logits)
             tokens = torch.tensor([wanted[row][place] for row in rows], device=tokens.device)
-            note(found, rows, log_probs, tokens, attention, best)
+            looks = None if attention is None else [attention[n, ..., : lengths[row]] for n, row in enumerate(rows)]
+            note(found, rows, log_probs, tokens, looks, best)
     return found
 
 
@@ -90,7 +91,7 @@ def note(
     rows: list[int],
     log_probs: Float[Tensor, "R V"],
     tokens: Tensor,
-    attention: Float[Tensor, "R Y N S"] | None,
+    looks: Sequence[Float[Tensor, "Y N _"]] | None,
     best: int,
 ) -> None:
     """Write down what one step said."""
@@ -98,8 +99,8 @@ def note(
     top = log_probs.topk(min(best, log_probs.size(-1))) if best else None
     for number, row in enumerate(rows):
         found[row].token_scores.append(scores[number])
-        if attention is not None:
-            found[row].attention.append(attention[number])
+        if looks is not None:
+            found[row].attention.append(looks[number])
         if top is not None:
             pairs = zip(top.indices[number].tolist(), top.values[number].tolist(), strict=True)
             found[row].best.append(list(pairs))

@@ -309,7 +309,7 @@ def test_the_logits_are_theirs(transformers: Any, settings: dict[str, Any]):
     with torch.inference_mode():
         found = twins.ours(batch)[real]
         expected = twins.theirs(
-            input_ids=sentences.tokens,
+            input_ids=sentences.values,
             attention_mask=sentences.mask.long(),
             decoder_input_ids=batch.target_in,
         ).logits[real]

@@ -141,7 +141,7 @@ def at_random(generator: random.Random, stepper: Stepper, requests: Sequence[Req
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("demanding", [False, True], ids=["free", "demanding"])
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_order_of_admission_gives_the_bits_of_each_sentence_alone(
     shape: str, method: str, demanding: bool, seed: int
@@ -166,7 +166,7 @@ def test_the_stand_in_has_something_to_say():
         assert {one.finished for one in found} == {True, False}
 
 
-@settings(max_examples=10)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 2**32 - 1), beam=st.integers(1, 5))
 def test_so_it_is_of_an_ensemble(seed: int, beam: int):
     generator, model = random.Random(seed), Ensemble([transformer("odd"), transformer("even")])
