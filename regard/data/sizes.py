@@ -44,7 +44,7 @@ def vector_widths(columns: Sequence[Column], corpora: Sequence[CorpusConfig], ba
 
 
 def layouts_of(columns: Sequence[Column], sizes: Mapping[str, int]) -> dict[str, Layout]:
-    """How each column lies in a store: ids as small as they fit, positions and copied words as they come, vectors as floats."""
+    """How each column lies in a store: ids as small as they fit, unless they have no bound; vectors as floats."""
     largest = max((sizes[column.name] for column in columns if column.is_ids), default=0)
     ids = Layout("uint16" if largest <= 1 << 16 else "uint32")
     layouts = {column.name: ids if column.is_ids else Layout("float32", sizes[column.name]) for column in columns}

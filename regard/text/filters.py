@@ -55,7 +55,7 @@ class FilterReport:
     duplicate: int = 0
     identical: int = 0
     in_validation: int = 0
-    """Validation examples that are left out: an empty column, or, where they were held out, one of the reasons above."""
+    """Validation examples that are left out: an empty column, or, if they were held out, one of the reasons above."""
     copies_of_validation: int = 0
     """Training examples that equal one that is held out."""
 

@@ -375,5 +375,5 @@ def test_unknown_words_have_ids_of_their_own_that_a_target_shares():
     assert ids["source"][1] == [size, first + 2, size + 1]
     assert ids["target"][1] == [size + 1, first + 5, size]
     assert own_words(rows[0][0], codec) == ["Wutz", "Kutz"]
-    with pytest.raises(ConfigError, match="tokenizer.kind=byte has no unknown words, and source copies them"):
+    with pytest.raises(ConfigError, match=r"tokenizer\.kind=byte has no unknown words, and source copies them"):
         encoded_rows(columns, rows, Tokenizer.pair(ByteCodec(), ByteCodec()), [], DataConfig(), Path())
