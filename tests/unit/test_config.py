@@ -35,6 +35,12 @@ def test_a_resolved_config_builds_itself():
     assert build_config(config.to_table()) == config
 
 
+def test_the_name_of_version_01_is_still_understood():
+    """A recipe, and the config.json of a run that goes on."""
+    assert build_config({"train": {"validate_bleu": False}}).train.validate_output is False
+    assert build_config(parse_settings(["train.validate_bleu=false"])).train.validate_output is False
+
+
 def test_one_table_is_a_list_of_one():
     config = build_config({"data": {"train": {"source": "a", "target": "b"}}})
     assert [corpus.files for corpus in config.data.train] == [{"source": "a", "target": "b"}]

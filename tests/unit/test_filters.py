@@ -105,3 +105,12 @@ def test_summary_names_what_was_dropped_and_nothing_else():
     report.count("duplicate", 1)
     for part in ("28,950 kept", "5 with one side more than 2.5 times the other", "2 with equal sides", "1 seen before"):
         assert part in report.summary()
+
+
+def test_one_text_beside_vectors_is_no_copy_of_anything():
+    """Of three columns, two texts that are equal and vectors are a copy; a text, vectors and vectors are none."""
+    vectors, strict = np.zeros((3, 2), np.float32), FilterConfig(drop_identical=True)
+    assert drop_reason(strict, ("same", vectors), (1, 3)) is None
+    assert drop_reason(strict, ("same", vectors, vectors), (1, 3, 3)) is None
+    assert drop_reason(strict, ("same", "same", vectors), (1, 1, 3)) == "identical"
+    assert drop_reason(strict, ("same", "same", "other"), (1, 1, 1)) is None
