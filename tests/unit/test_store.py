@@ -421,7 +421,7 @@ def rows_of(
     store: Store, tokenizer: Tokenizer, side: str, dropout: float, seed: int, epoch: int, longest: int = 1000
 ) -> list[list[int]]:
     place, column = {"source": (0, SOURCE), "target": (1, TARGET)}[side]
-    column = resample(store, column, place, tokenizer.codecs[side], dropout, seed, epoch, longest)
+    column = resample(store, column, place, tokenizer, dropout, seed, epoch, longest)
     return [column[row].tolist() for row in range(len(store.corpora))]
 
 
