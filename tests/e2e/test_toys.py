@@ -242,3 +242,29 @@ def test_a_line_that_cannot_be_encoded_is_named(call: Call, tmp_path: Path) -> N
     other.mkdir()
     order = recipe(tmp_path, "largest", "finder", {"numbers": numbers, "place": places})
     call(*order[:-1], other / "run").refusal("a.numbers:2", "'3 four'", "numbers between blanks")
+
+
+@pytest.mark.parametrize(
+    ("train", "parts"),
+    [
+        ({"schedule": "paper"}, ["train.schedule='paper'", "'finder' has none", "cosine"]),
+        ({"consistency": 5.0}, ["train.consistency=5.0", "task='largest'", "set it to 0"]),
+        ({"stop_on": "bleu"}, ["train.stop_on='bleu' is not one of loss, perplexity"]),
+    ],
+)
+def test_settings_that_the_task_or_the_model_cannot_meet(
+    call: Call, tmp_path: Path, train: dict[str, Any], parts: list[str]
+) -> None:
+    numbers, places = written(tmp_path, "a.numbers", ["1 2", "3"]), written(tmp_path, "a.place", ["1", "0"])
+    call(*recipe(tmp_path, "largest", "finder", {"numbers": numbers, "place": places}, **train)).refusal(*parts)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_does_not_serve_the_task_is_refused(call: Call, tmp_path: Path) -> None:
+    numbers, places = written(tmp_path, "a.numbers", ["1 2", "3"]), written(tmp_path, "a.place", ["1", "0"])
+    order = recipe(tmp_path, "largest", "gru", {"numbers": numbers, "place": places})
+    call(*order).refusal("model.architecture='gru' does not serve task='largest'", "it serves translate")
+    order = recipe(tmp_path, "largest", "finder", {"numbers": numbers, "placce": places})
+    call(*order).refusal("unknown key data.train.placce; did you mean data.train.place?")
+    order = recipe(tmp_path, "lagrest", "finder", {"numbers": numbers})
+    call(*order).refusal("task='lagrest' is not one of translate")

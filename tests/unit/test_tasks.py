@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from regard.data.columns import SOURCE, TARGET
+from regard.data.columns import SOURCE, TARGET, Column
 from regard.data.config import DataConfig
 from regard.decode.config import SearchConfig
 from regard.decode.translate import Translator
 from regard.errors import ConfigError
-from regard.models import Transformer, TransformerConfig
+from regard.models import ARCHITECTURES, Shapes, Transformer, TransformerConfig
+from regard.models.interface import Limits
+from regard.nn.loss import Objective
 from regard.tasks import TASKS
-from regard.tasks.interface import LOSS, Examples, Metric, Trained, ignore, measured, validator_of
+from regard.tasks.interface import (
+    LOSS,
+    Examples,
+    Metric,
+    Trained,
+    Validation,
+    example_batches,
+    ignore,
+    measured,
+    validator_of,
+)
 from regard.text.codecs import ByteCodec
+from regard.text.symbols import RESERVED
 from regard.text.tokenizer import Tokenizer
+from regard.train.step import train_step
+from tests.toys import stream
 
 TASK = TASKS["translate"]
 CODEC = ByteCodec(["news"])
@@ -40,12 +56,13 @@ def trained(**changes: Any) -> Trained:
     )
 
 
-def examples() -> Examples:
+def examples(*more: tuple[str, str, str]) -> Examples:
+    pairs = [*PAIRS, *more]
     encoded = [
         {"source": SOURCE.ids(TOKENIZER, source, tag or None), "target": TARGET.ids(TOKENIZER, target)}
-        for source, target, tag in PAIRS
+        for source, target, tag in pairs
     ]
-    sources, targets, tags = zip(*PAIRS, strict=True)
+    sources, targets, tags = zip(*pairs, strict=True)
     return Examples(encoded, {"source": sources, "target": targets}, tags)
 
 
@@ -107,3 +124,60 @@ def test_measuring_gives_scores_with_signatures_and_the_loss():
 def test_an_option_without_a_meaning_for_the_task_is_refused():
     with pytest.raises(ConfigError, match="--stride has no meaning for this run's task; leave it out"):
         measured(TASK, trained(), examples(), options={"stride": 4})
+
+
+def test_a_pair_longer_than_the_model_is_left_out_of_the_loss_and_counted():
+    """A source is translated in parts; that a test set holds one must not end a run after its last step."""
+    torch.manual_seed(3)
+    shape: dict[str, Any] = {"width": 32, "heads": 2, "feedforward": 29, "encoder_layers": 1, "decoder_layers": 1}
+    config = TransformerConfig(**shape, positions="learned", max_positions=16)
+    model = Transformer(config, CODEC.size, CODEC.size).eval()
+    use = trained(model=model, limits=ARCHITECTURES["transformer"].limits(config))
+    found = measured(TASK, use, examples(("a sentence of many words", "MANY WORDS", "")))
+    assert "without 1 of 5 pairs, which are longer than the model can take" in found.summary
+    assert math.isfinite(found.values["loss"])
+
+
+def test_validation_runs_without_dropout_and_without_gradients():
+    """Whatever a task's validator does: the loop hands it a model that is being trained."""
+    use = trained()
+    seen: list[tuple[bool, bool]] = []
+
+    def validator(given: Trained, _: Examples):
+        def validate(_: object) -> Validation:
+            seen.append((given.model.training, torch.is_grad_enabled()))
+            return Validation({"loss": 1.0})
+
+        return validate
+
+    use.model.train()
+    validator_of(replace(TASK, validator=validator), use, examples())(ignore)
+    assert seen == [(False, False)]
+    assert use.model.training
+
+
+def test_a_packed_task_is_validated_on_packed_rows():
+    lengths: list[int] = []
+
+    def collate(rows: Any, symbols: Any) -> Any:
+        lengths.extend(len(row["text"]) for row in rows)
+        return stream.collate(rows, symbols)
+
+    column = Column("text", end=True)
+    rows = [{"text": column.ids(Tokenizer({"text": CODEC}), text)} for text in ("a long text of many bytes", "b", "cc")]
+    use = trained(columns=(column,), limits=Limits(7, 7))
+    batches = example_batches(replace(stream.TASK, collate=collate), use, rows)
+    assert sorted(lengths) == [3, 7, 7, 7, 7]
+    assert sum(batch.num_tokens for batch in batches) < sum(len(row["text"]) for row in rows)
+
+
+def test_a_step_on_nothing_to_predict_moves_nothing():
+    """A packed row of one token may be alone in its batch."""
+    torch.manual_seed(1)
+    model = stream.Bigram(stream.BigramConfig(), Shapes({"text": 11}))
+    before = model.next.weight.detach().clone()
+    batch = stream.collate([{"text": [5], "segment": [0]}], RESERVED)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    found = train_step(model, optimizer, [batch], loss_of=stream.loss, objective=Objective(), clip=1.0)
+    assert (found.tokens, found.loss) == (1, 0.0)
+    assert torch.equal(model.next.weight, before)
