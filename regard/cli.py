@@ -36,7 +36,10 @@ app.command(cls=GroupedHelp)(translate)
 app.command(cls=GroupedHelp)(score)
 app.command()(compare)
 
-Settings = Annotated[list[str] | None, typer.Option("--set", help="A setting, as model.width=256; may be repeated.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, such as model.width=256; repeatable."),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -76,7 +79,10 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out from its last checkpoint.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model from a recipe, or from two files with settings chosen to fit them."""
+    """Train a model.
+
+    From a recipe, or from two files with settings chosen to fit them.
+    """
     if out is None:
         raise ConfigError("--out is missing: the directory for the run, for example --out runs/first")
     if recipe is not None and (source or target or valid_source or valid_target):
@@ -163,11 +169,12 @@ def evaluate(
     run: Run,
     source: Annotated[Path | None, in_group("Input and output", help="Source sentences, one per line.")] = None,
     reference: Annotated[
-        list[Path] | None, in_group("Input and output", help="Reference translations; repeatable.")
+        list[Path] | None,
+        in_group("Input and output", metavar="FILE", help="Reference translations, one per line; repeatable."),
     ] = None,
     column: Annotated[
         list[str] | None,
-        in_group("Input and output", help="NAME=FILE for a column of another task than translation; repeatable."),
+        in_group("Input and output", metavar="NAME=FILE", help="File of a column, for any task; repeatable."),
     ] = None,
     output: Annotated[Path | None, in_group("Input and output", help="File to write the translations to.")] = None,
     as_json: Annotated[bool, in_group("Input and output", "--json", help="Print the scores as JSON.")] = False,
@@ -180,7 +187,10 @@ def evaluate(
     quiet: Quiet = False,
     **search: Any,
 ) -> None:
-    """Measure a run on given files: for translation BLEU and chrF, with their signatures, and the loss."""
+    """Measure a run on given files.
+
+    For translation: BLEU and chrF with their signatures, and the loss on the first reference.
+    """
     files = evaluation_files(source, reference or [], column or [])
     from regard.measuring import measure_run
     from regard.progress import counting
@@ -233,7 +243,10 @@ def demo(
     seed: Annotated[int, typer.Option(help="Random seed for the corpus and for training.")] = 1,
     quiet: Quiet = False,
 ) -> None:
-    """Train on the built-in English–French corpus and show translations; takes a few minutes."""
+    """Train on the built-in English–French corpus.
+
+    Takes a few minutes, and shows scores and translations at the end.
+    """
     from regard.demo import demo as run_demo
 
     run_demo(out, seed, console(quiet))
@@ -245,7 +258,10 @@ def describe(
     vocabulary: Annotated[int, typer.Option(help="Size of the shared vocabulary, for a preset.", min=1)] = 37_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List every parameter with its shape and count, and the cost of the model."""
+    """List a model's parameters and what it costs.
+
+    Every parameter with its shape and count, multiplications per token, and memory.
+    """
     from regard.describe import describe as describe_model
 
     description = describe_model(what, vocabulary)

@@ -20,7 +20,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors on stderr.")] = False,
 ) -> None:
-    """Compare runs: size, speed, loss, BLEU and chrF overall and by length, significance, and settings."""
+    """Compare runs on the same sentences.
+
+    Size, speed, loss, BLEU and chrF overall and by length, what is significant, and which settings differ.
+    """
     from rich.console import Console
 
     from regard.errors import ConfigError

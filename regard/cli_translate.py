@@ -143,7 +143,10 @@ def score(
     checkpoint: Checkpoint = None,
     quiet: Quiet = False,
 ) -> None:
-    """Score given translations: the model's log-probability of each, one per line."""
+    """Score given translations.
+
+    Writes the model's log-probability of each, one per line.
+    """
     if alignment and not as_json:
         raise ConfigError("--alignment is shown in --json; add it")
     from itertools import islice

@@ -12,7 +12,7 @@ class Interrupted(BaseException):
     """By a signal, with everything saved; the message says where. No KeyboardInterrupt, for Typer swallows those."""
 
     def __init__(self, step: int, how: str = "--resume") -> None:
-        super().__init__(f"interrupted; saved at step {step:,}, {how} goes on from there")
+        super().__init__(f"interrupted; saved at step {step:,}, {how} resumes from there")
         self.step = step
 
 

@@ -555,7 +555,7 @@ def test_a_demo_goes_on_with_the_same_command(call: Call, tmp_path: Path, monkey
     order = ["demo", "--out", tmp_path / "demo"]
     stopped = call(*order)
     assert stopped.code == 130
-    assert stopped.err.endswith("regard: interrupted; saved at step 3, the same command goes on from there\n")
+    assert stopped.err.endswith("regard: interrupted; saved at step 3, the same command resumes from there\n")
     assert checkpoints(tmp_path / "demo") == [3]
     ended = call(*order).done()
     assert "going on from step 3" in ended.err

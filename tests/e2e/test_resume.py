@@ -205,7 +205,7 @@ def assert_stops_within_one_step(victim: Victim, call: Call) -> None:
     assert saved - step in (0, 1)
     assert victim.logged() == saved
     lines = [line for line in victim.said().splitlines() if line.startswith("regard: ")]
-    assert lines == [f"regard: interrupted; saved at step {saved}, --resume goes on from there"]
+    assert lines == [f"regard: interrupted; saved at step {saved}, --resume resumes from there"]
     assert victim.said().splitlines()[-1] == lines[0]
 
 
