@@ -9,9 +9,9 @@ from typing import Any
 from regard.checkpoint import committed_steps
 from regard.config import architecture_of, task_of
 from regard.files import read_json_object
-from regard.loading import open_run, read_run
+from regard.loading import open_run, paper_model, read_run
 from regard.metrics_log import VALID, read_metrics
-from regard.models.costs import parameter_count
+from regard.models.costs import parameters_in
 from regard.progress import duration
 from regard.tasks import TASKS
 
@@ -38,7 +38,7 @@ def describe_run(path: Path) -> dict[str, Any]:
 def run_facts(path: Path) -> dict[str, Any]:
     """What was settled before the first step."""
     _, config, document = read_run(path)
-    _, _, tokenizer, shapes = open_run(path)
+    run, _, tokenizer, shapes = open_run(path)
     data = document["data"]
     return {
         "run": str(path),
@@ -48,7 +48,7 @@ def run_facts(path: Path) -> dict[str, Any]:
         "task": config.task,
         "preset": config.preset,
         "seed": config.seed,
-        "parameters": parameter_count(config.model, shapes),
+        "parameters": parameters_in(paper_model(run, config, shapes)),
         "model": architecture_of(config).summary(config.model),
         "vocabulary": {"kind": tokenizer.kind, **shapes.sizes},
         "examples": data["examples"] if "examples" in data else data["pairs"],  # as version 0.1 called them

@@ -27,6 +27,8 @@ Table = dict[str, Any]
 USUAL = "transformer"
 RENAMED = {"train.validate_bleu": "validate_output"}
 """Keys of earlier versions, and their names now."""
+LARGEST = (1 << 31) - 1
+"""Of the whole numbers of a model's config, whose products torch can still hold or refuse."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +233,8 @@ def convert(hint: Any, value: Any, key: str) -> Any:
         raise ConfigError(f"{key}={value!r} should be {NAMES.get(kind, kind)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{key}={value} is not a finite number")
+    if kind is int and key.startswith("model.") and abs(value) > LARGEST:
+        raise ConfigError(f"{key}={value} is larger than any model; give a number of at most {LARGEST:,}")
     return value
 
 

@@ -7,12 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from regard.config import Config, build_config, task_of
 from regard.errors import ConfigError
-from regard.loading import open_run
+from regard.loading import open_run, paper_model
 from regard.models import ARCHITECTURES
-from regard.models.costs import model_on_paper, multiplications
-from regard.models.interface import Shapes
+from regard.models.costs import NeedsValuesError, model_on_paper, multiplications
+from regard.models.interface import Preset, Shapes
 from regard.models.parameters import parameters_of
 from regard.session.costs import memory_needed
 from regard.tasks.trial import trial_batch
@@ -29,6 +31,7 @@ class Description:
     published: str
     config: Config
     shapes: Shapes
+    model: nn.Module
     parameters: tuple[tuple[str, tuple[int, ...], int], ...]
 
     @property
@@ -40,12 +43,16 @@ class Description:
         each = {f"multiplications_per_{name}_token": count for name, count in self.per_token.items()}
         return each | {
             "bytes_of_weights": 4 * self.total,
-            "bytes_in_training": memory_needed(self.config, self.shapes),
+            "bytes_in_training": memory_needed(self.config, self.shapes, self.model),
         }
 
     @cached_property
     def per_token(self) -> dict[str, int]:
-        return multiplications_per_token(self.config, self.shapes)
+        return multiplications_per_token(self.config, self.shapes, self.model)
+
+    def multiplication_lines(self) -> list[str]:
+        each = ", ".join(f"a {name} token {count:,}" for name, count in self.per_token.items())
+        return [f"multiplications {each} (attention's own n·d not counted)"] if each else []
 
     def to_json(self) -> dict[str, Any]:
         rows = [{"name": name, "shape": list(shape), "count": count} for name, shape, count in self.parameters]
@@ -70,44 +77,53 @@ class Description:
                 *rows,
                 f"{'in all':<{width}}  {'':>16}  {self.total:>12,}",
                 f"vocabulary {' / '.join(f'{size:,}' for size in self.shapes.sizes.values())}",
-                f"multiplications {', '.join(f'a {name} token {count:,}' for name, count in self.per_token.items())} "
-                f"(attention's own n·d not counted)",
+                *self.multiplication_lines(),
                 f"weights {costs['bytes_of_weights'] / 2**20:,.0f} MiB; training takes about "
                 f"{costs['bytes_in_training'] / 2**30:.1f} GiB",
             ]
         )
 
 
-def multiplications_per_token(config: Config, shapes: Shapes) -> dict[str, int]:
+def multiplications_per_token(config: Config, shapes: Shapes, model: nn.Module) -> dict[str, int]:
     """Of the matrix products, for one token more in each column; each source token is also projected to the keys and
-    values of every decoder layer."""
+    values of every decoder layer. Empty for a model that cannot be asked on paper."""
     task = task_of(config)
     columns = task.columns(config.data)
-    model = model_on_paper(config.model, shapes)
 
     def count(longer: str = "") -> int:
         lengths = {column.name: 2 + (column.name == longer) for column in columns}
         return multiplications(model, trial_batch(task, columns, shapes, lengths))
 
-    before = count()
+    try:
+        before = count()
+    except NeedsValuesError:
+        return {}
     return {column.name: count(column.name) - before for column in columns if column.counts}
 
 
 def describe(what: str, vocabulary: int = PAPER_VOCABULARY) -> Description:
-    """A run, by its directory, or a preset, by its name."""
+    """A run, by its directory, or a preset, by its name or as ARCHITECTURE/PRESET."""
     if Path(what, "config.json").is_file():
-        _, config, _, shapes = open_run(Path(what))
-        return described(what, "", "", config, shapes)
-    presets = {name: (kind, preset) for kind, own in ARCHITECTURES.items() for name, preset in own.presets.items()}
-    if what not in presets:
-        raise ConfigError(f"{what} is neither a run nor a preset; the presets are {', '.join(presets)}")
-    kind, preset = presets[what]
-    config = build_config({"preset": what, "model": {"architecture": kind}})
+        run, config, _, shapes = open_run(Path(what))
+        return described(what, Preset("", {}), config, shapes, paper_model(run, config, shapes))
+    kind, name = named_preset(what)
+    config = build_config({"preset": name, "model": {"architecture": kind}})
     shapes = Shapes({column.name: vocabulary for column in task_of(config).columns(config.data)})
-    return described(what, preset.purpose, preset.published, config, shapes)
+    return described(what, ARCHITECTURES[kind].presets[name], config, shapes, model_on_paper(config.model, shapes))
 
 
-def described(name: str, purpose: str, published: str, config: Config, shapes: Shapes) -> Description:
-    model = model_on_paper(config.model, shapes)
+def named_preset(what: str) -> tuple[str, str]:
+    """The architecture and the name of a preset; ConfigError where there is none, or more than one of that name."""
+    every = [(kind, name) for kind, architecture in ARCHITECTURES.items() for name in architecture.presets]
+    found = [each for each in every if what in (each[1], "/".join(each))]
+    if not found:
+        known = ", ".join(dict.fromkeys(name for _, name in every))
+        raise ConfigError(f"{what} is neither a run nor a preset; the presets are {known}")
+    if len(found) > 1:
+        raise ConfigError(f"{what} is a preset of {len(found)} models; say {' or '.join(map('/'.join, found))}")
+    return found[0]
+
+
+def described(name: str, preset: Preset, config: Config, shapes: Shapes, model: nn.Module) -> Description:
     rows = tuple((key, tuple(tensor.shape), tensor.numel()) for key, tensor in parameters_of(model).items())
-    return Description(name, purpose, published, config, shapes, rows)
+    return Description(name, preset.purpose, preset.published, config, shapes, model, rows)

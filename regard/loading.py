@@ -19,7 +19,7 @@ from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
 from regard.hardware import refuse_beyond_memory
-from regard.models.costs import build_model, parameter_count
+from regard.models.costs import build_model, model_on_paper, parameters_in
 from regard.models.interface import Shapes
 from regard.models.parameters import load_parameters, parameters_of
 from regard.run import RunDirectory
@@ -56,10 +56,18 @@ def open_run(path: Path) -> tuple[RunDirectory, Config, Tokenizer, Shapes]:
         ) from None
 
 
+def paper_model(run: RunDirectory, config: Config, shapes: Shapes) -> nn.Module:
+    """The model that a run's config claims, without memory; the run may be a stranger's."""
+    try:
+        return model_on_paper(config.model, shapes)
+    except ConfigError as error:
+        raise CheckpointError(f"{run.config}: {error}; it may be corrupt or untrusted. Copy the run again.") from None
+
+
 def load_model(run: RunDirectory, config: Config, shapes: Shapes, checkpoint: int | None = None) -> nn.Module:
     """What the config claims is held against the memory before it is built, the file's shapes before they are read."""
     refuse_beyond_memory(
-        8 * parameter_count(config.model, shapes),
+        8 * parameters_in(paper_model(run, config, shapes)),
         "load this model",
         f"{run.config} may be corrupt or untrusted, for a config can claim any size",
     )

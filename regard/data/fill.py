@@ -217,20 +217,25 @@ class Preparation:
         ids = self.plain_ids(tokenizer, [row for row, _ in rows], self.data.valid or self.data.train)
         keep = [bool(self.data.valid) or self.reason(ids, place, row) is None for place, (row, _) in enumerate(rows)]
         self.report.in_validation += keep.count(False)
-        writer, longest = StoreWriter(self.folder, layouts, VALID), 0
+        writer, longest = StoreWriter(self.folder, layouts, VALID), dict.fromkeys(layouts, 0)
         for place in np.flatnonzero(keep).tolist():
             around = {
                 column.name: wrapped(column, [ids[column.name][place]], tokenizer, rows[place][1] or None)
                 for column in self.columns
             }
             writer.append(0, around)
-            longest = max(longest, *(len(around[column.name][0]) for column in self.columns if column.counts), 0)
+            longest = {name: max(most, len(around[name][0])) for name, most in longest.items()}
         writer.close()
         kept = list(compress(rows, keep))
         texts = {column.name: [row[n] for row, _ in kept] for n, column in self.columns_by_place if column.is_lines}
         for part, lines in (texts | {"tag": [tag for _, tag in kept]}).items():
             (self.folder / f"valid.{part}").write_bytes("".join(f"{line}\n" for line in lines).encode())
-        return {"valid_examples": len(kept), "valid_shards": writer.shards, "valid_longest": longest}
+        lengths = {"valid_longest": self.most_of(longest), "valid_longest_by_column": longest}
+        return {"valid_examples": len(kept), "valid_shards": writer.shards} | lengths
+
+    def most_of(self, longest: Mapping[str, int]) -> int:
+        """Over the columns whose tokens count."""
+        return max((longest[column.name] for column in self.columns if column.counts), default=0)
 
     # What is trained on
 
@@ -291,7 +296,7 @@ class Preparation:
         extra = {f"{name}{WORDS}": Layout("uint32") for name in words}
         writer = StoreWriter(self.folder, {**layouts, **extra})
         counts = dict.fromkeys(layouts, 0)
-        longest = 0
+        longest = dict.fromkeys(layouts, 0)
         total, seen = int(kept.sum()), 0
         for number, rows in chunks(self.chosen(kept)):
             columns = self.encode(tokenizer, number, rows, words)
@@ -300,7 +305,7 @@ class Preparation:
             for column in self.columns:
                 lengths = list(map(len, columns[column.name]))
                 counts[column.name] += sum(lengths)
-                longest = max(longest, *lengths, 0) if column.counts else longest
+                longest[column.name] = max(longest[column.name], *lengths, 0)
             seen += len(rows)
             self.say(seen, total, "tokenising")
         writer.close()
@@ -314,7 +319,8 @@ class Preparation:
             "shards": writer.shards,
             "examples": writer.examples,
             "tokens": counts,
-            "longest": longest,
+            "longest": self.most_of(longest),
+            "longest_by_column": longest,
             "first_type": FIRST_TYPE + len(tokenizer.tags),
             "tokenizer": {"kind": tokenizer.kind, "joiner": tokenizer.joiner} if texts else {},
         }

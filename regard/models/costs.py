@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as registration
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.data.batch import moved
@@ -19,6 +20,8 @@ from regard.models.interface import LinearOutput, Shapes
 
 MATRIX_PRODUCTS = ("mm", "addmm")
 """The operators of projections. What attention itself multiplies, n·d a position, is `bmm` or fused: not counted."""
+MOST_PARTS = 15_000
+"""Modules and parameters: each takes time and memory, also on paper, and a stranger's config can ask for any number."""
 
 
 def build_model(config: Any, shapes: Shapes) -> nn.Module:
@@ -30,22 +33,62 @@ def build_model(config: Any, shapes: Shapes) -> nn.Module:
 def model_on_paper(config: Any, shapes: Shapes) -> nn.Module:
     """The same without memory; ConfigError for a size that no machine can hold."""
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), counted_parts():
             return build_model(config, shapes)
-    except (RuntimeError, OverflowError) as error:
+    except (RuntimeError, OverflowError, TypeError, ValueError) as error:  # torch raises each of them for some size
         raise ConfigError(f"a model of these settings cannot be built: {str(error).splitlines()[0]}") from None
 
 
+@contextmanager
+def counted_parts() -> Generator[None]:
+    """RuntimeError as soon as more than `MOST_PARTS` modules and parameters are registered inside the block."""
+    parts = 0
+
+    def count(*_: Any) -> None:
+        nonlocal parts
+        parts += 1
+        if parts > MOST_PARTS:
+            raise RuntimeError(f"it has more than {MOST_PARTS:,} modules and parameters")
+
+    hooks = [
+        registration.register_module_module_registration_hook(count),
+        registration.register_module_parameter_registration_hook(count),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def parameter_count(config: Any, shapes: Shapes) -> int:
-    """Exactly what the model will have; a parameter that is shared counts once."""
-    return sum(parameter.numel() for parameter in model_on_paper(config, shapes).parameters())
+    """Exactly what the model will have."""
+    return parameters_in(model_on_paper(config, shapes))
+
+
+def parameters_in(model: nn.Module) -> int:
+    """How many numbers; a parameter that is shared counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+class NeedsValuesError(ConfigError):
+    """A forward pass that cannot run on paper, for it asks what its tensors hold."""
+
+
+@contextmanager
+def paper_pass() -> Generator[None]:
+    with torch.device("meta"):
+        try:
+            yield
+        except RuntimeError as error:
+            raise NeedsValuesError(f"its forward pass cannot run on paper: {str(error).splitlines()[0]}") from None
 
 
 def multiplications(model: nn.Module, batch: Any) -> int:
     """Of the matrix products in one pass of a model on paper. Gradients stay on, for without them the counter stumbles
     over a module that gives a part of its parameters, as learned positions do."""
     counter = FlopCounterMode(display=False)
-    with torch.device("meta"), counter:
+    with paper_pass(), counter:
         outputs_of(model.eval(), moved(batch, "meta"))
     counts = counter.get_flop_counts().get("Global", {})  # not there where nothing was multiplied
     found = {str(operator).split(".")[-1]: count for operator, count in counts.items()}
@@ -54,7 +97,7 @@ def multiplications(model: nn.Module, batch: Any) -> int:
 
 def kept_by_a_pass(model: nn.Module, batch: Any) -> int:
     """Numbers that the backward pass wants of the forward pass, parameters not counted."""
-    with torch.device("meta"), counted_saves(model) as kept:
+    with paper_pass(), counted_saves(model) as kept:
         outputs_of(model.train(), moved(batch, "meta"))
     return sum(kept.values())
 

@@ -115,12 +115,25 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most positions that a model can take, the symbols around them counted; None where there is no limit."""
+    """The most positions that a model can take, the symbols around them counted."""
 
-    source: int | None = None
-    target: int | None = None
+    columns: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By column; one that is not named has no limit."""
     setting: str = ""
     """The key that sets them, and why there are any: `model.max_positions=512 (they are learned)`."""
+
+    @property
+    def source(self) -> int | None:
+        return self.columns.get("source")
+
+    @property
+    def target(self) -> int | None:
+        return self.columns.get("target")
+
+    @property
+    def least(self) -> int | None:
+        """What every column may have; None without any limit."""
+        return min(self.columns.values(), default=None)
 
 
 def no_preset(_: Corpus) -> tuple[str, str]:

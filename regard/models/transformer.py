@@ -28,7 +28,7 @@ from regard.text.symbols import RESERVED, Symbols
 
 NORMS = ("post", "pre")
 SHARES = ("all", "target", "none")
-MOST_LAYERS = 1000
+MOST_LAYERS = 200
 """Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 STARTS = ("start", "end", "padding")
 
@@ -312,7 +312,7 @@ def limits(config: TransformerConfig) -> Limits:
     if config.positions != "learned":
         return Limits()
     most = config.max_positions
-    return Limits(most, most, f"model.max_positions={most} (they are learned)")
+    return Limits({"source": most, "target": most}, f"model.max_positions={most} (they are learned)")
 
 
 def refuse_misfit(config: TransformerConfig, *, joint: bool) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
+
 from regard.config import Config, architecture_of, task_of
 from regard.data.batching import check_budget
 from regard.errors import ConfigError
@@ -24,8 +26,8 @@ def refuse_contradictions(config: Config) -> None:
     architecture_of(config).refuse_misfit(config.model, joint=config.tokenizer.joint or kind == "byte")
 
 
-def refuse_misfits(config: Config, meta: dict[str, Any]) -> None:
-    """`meta` is what preparing the corpus gave."""
+def refuse_misfits(config: Config, meta: dict[str, Any], model: nn.Module) -> None:
+    """`meta` is what preparing the corpus gave, and `model` is on paper."""
     packed = packed_rows(config)
     if packed > config.train.batch_tokens:
         raise ConfigError(
@@ -35,30 +37,30 @@ def refuse_misfits(config: Config, meta: dict[str, Any]) -> None:
         check_budget(meta["longest"], config.train.batch_tokens)
         check_lengths(config, meta)
     refuse_beyond_memory(
-        memory_needed(config, Shapes(meta["sizes"]), longest=meta["longest"]),
+        memory_needed(config, Shapes(meta["sizes"]), model, longest=meta["longest"]),
         "train this",
         "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset",
     )
 
 
 def check_lengths(config: Config, meta: dict[str, Any]) -> None:
-    """That the model can take every example."""
+    """That the model can take every column of every example."""
     limits = architecture_of(config).limits(config.model)
-    found = [limit for limit in (limits.source, limits.target) if limit is not None]
-    if not found:
-        return
-    limit, columns = min(found), task_of(config).columns(config.data)
-    tags = config.data.tags
-    around = max(column.symbols(tags[0] if tags else None) for column in columns)
-    if meta["longest"] > limit:
-        raise ConfigError(
-            f"the longest sentence has {meta['longest']} tokens, but {limits.setting}; "
-            f"raise it, or set data.filters.max_length={limit - around}"
-        )
-    if meta["valid_longest"] > limit:
-        where = config.data.valid[0].name if config.data.valid else f"the held-out {task_of(config).noun}"
-        shorter = f"set data.filters.max_length={limit - around}"
-        raise ConfigError(
-            f"the longest sentence of {where} has {meta['valid_longest']} tokens, but {limits.setting}; "
-            f"raise it, or {'take long sentences out of it' if config.data.valid else shorter}"
-        )
+    tag = next(iter(config.data.tags), None)
+    columns = [column for column in task_of(config).columns(config.data) if column.name in limits.columns]
+    filtered = min((limits.columns[column.name] - column.symbols(tag) for column in columns), default=0)
+    shorter = f"set data.filters.max_length={filtered}"
+    for column in columns:
+        limit, longest = limits.columns[column.name], meta["longest_by_column"][column.name]
+        if longest > limit:
+            raise ConfigError(
+                f"the longest sentence has {longest} tokens, but {limits.setting}; raise it, or {shorter}"
+            )
+    for column in columns:
+        limit, longest = limits.columns[column.name], meta["valid_longest_by_column"][column.name]
+        if longest > limit:
+            where = config.data.valid[0].name if config.data.valid else f"the held-out {task_of(config).noun}"
+            raise ConfigError(
+                f"the longest sentence of {where} has {longest} tokens, but {limits.setting}; "
+                f"raise it, or {'take long sentences out of it' if config.data.valid else shorter}"
+            )

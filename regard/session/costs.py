@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from torch import nn
+
 from regard.config import Config, architecture_of, task_of
-from regard.models.costs import kept_by_a_pass, model_on_paper, multiplications, parameter_count
+from regard.errors import ConfigError
+from regard.models.costs import NeedsValuesError, kept_by_a_pass, multiplications, parameters_in
 from regard.models.interface import LinearOutput, Shapes
 from regard.nn.loss import ROWS
 from regard.tasks.trial import trial_batch
@@ -18,54 +23,69 @@ PER_WEIGHT = 6
 """Floating-point operations of a training step: 2 forward and 4 backward a multiplication."""
 
 
-def memory_needed(config: Config, shapes: Shapes, *, longest: int = 256) -> int:
+def memory_needed(config: Config, shapes: Shapes, model: nn.Module, *, longest: int = 256) -> int:
     """Bytes at the peak: of a step, which needs gradients and what the backward pass wants of the forward pass, or of
     saving, which makes a copy of everything that is kept and another of the optimizer's part.
 
-    `longest` is that of the examples, in tokens.
+    `model` is on paper; `longest` is that of the examples, in tokens.
     """
     train = config.train
-    parameters = parameter_count(config.model, shapes)
+    parameters = parameters_in(model)
     optimizer = 3 if train.ema else 2  # moments and moving average
-    kept = train.passes * train.batch_tokens * kept_per_token(config, shapes, min(longest, train.batch_tokens))
-    step = (2 + optimizer) * parameters + kept + output_buffers(config, shapes)
+    kept = train.passes * train.batch_tokens * kept_per_token(config, shapes, model, min(longest, train.batch_tokens))
+    step = (2 + optimizer) * parameters + kept + output_buffers(model)
     saving = (2 + 3 * optimizer) * parameters
     return PROCESS + FLOAT * max(step, saving)
 
 
-def kept_per_token(config: Config, shapes: Shapes, longest: int) -> int:
-    """Numbers that a step keeps for each token: the architecture's own estimate, or a trial on paper."""
+def kept_per_token(config: Config, shapes: Shapes, model: nn.Module, longest: int) -> int:
+    """Numbers that a step keeps for each token: the architecture's own estimate, or trials on paper."""
     own = architecture_of(config).activations
     if own is not None:
         return own(config.model, longest)
-    model = model_on_paper(config.model, shapes)
-    return kept_by_a_pass(model, batch_of(config, shapes)) // (TRIAL_LENGTH * TRIAL_ROWS)
+    try:
+        return tried_per_token(config, shapes, model, longest)
+    except NeedsValuesError as error:
+        raise ConfigError(
+            f"model.architecture={config.model.architecture!r} cannot be tried on paper ({error}); its Architecture "
+            f"should give `activations`, what a step keeps for each token"
+        ) from None
 
 
-def output_buffers(config: Config, shapes: Shapes) -> int:
+def tried_per_token(config: Config, shapes: Shapes, model: nn.Module, longest: int) -> int:
+    """At two lengths, for what attention keeps grows with the length: a token's share is taken as linear in it."""
+    most = architecture_of(config).limits(config.model).least
+    short, long = (length if most is None else min(length, most) for length in (TRIAL_LENGTH, 2 * TRIAL_LENGTH))
+    first, second = (kept_by_a_pass(model, batch_of(config, shapes, n)) // (n * TRIAL_ROWS) for n in (short, long))
+    return first + max(second - first, 0) * max(longest - short, 0) // max(long - short, 1)
+
+
+def output_buffers(model: nn.Module) -> int:
     """Of a loss that is computed some rows at a time."""
-    model = model_on_paper(config.model, shapes)
     if not isinstance(model, LinearOutput):
         return 0
     classes, width = model.output_weight.shape
     return 2 * ROWS * classes + 2 * classes * width
 
 
-def operations_per_token(config: Config, shapes: Shapes) -> int:
-    """Floating-point operations of a training step for a token of every column."""
-    model = model_on_paper(config.model, shapes)
-    return PER_WEIGHT * multiplications(model, batch_of(config, shapes)) // (TRIAL_LENGTH * TRIAL_ROWS)
+def operations_per_token(config: Config, shapes: Shapes, model: nn.Module) -> int:
+    """Floating-point operations of a training step for a token of every column; where they cannot be counted on paper,
+    as if each parameter were multiplied once."""
+    try:
+        products = multiplications(model, batch_of(config, shapes, TRIAL_LENGTH))
+    except NeedsValuesError:
+        return PER_WEIGHT * parameters_in(model)
+    return PER_WEIGHT * products // (TRIAL_LENGTH * TRIAL_ROWS)
 
 
-def batch_of(config: Config, shapes: Shapes):
+def batch_of(config: Config, shapes: Shapes, length: int) -> Any:
     task = task_of(config)
     columns = task.columns(config.data)
-    lengths = {column.name: TRIAL_LENGTH for column in columns}
-    return trial_batch(task, columns, shapes, lengths, rows=TRIAL_ROWS)
+    return trial_batch(task, columns, shapes, {column.name: length for column in columns}, rows=TRIAL_ROWS)
 
 
-def seconds_needed(config: Config, shapes: Shapes, speed: float) -> float:
+def seconds_needed(config: Config, shapes: Shapes, model: nn.Module, speed: float) -> float:
     """At most, at so many floating-point operations a second."""
     train = config.train
     tokens = train.max_steps * train.passes * train.batch_tokens * train.accumulate
-    return OVERHEAD * tokens * operations_per_token(config, shapes) / speed
+    return OVERHEAD * tokens * operations_per_token(config, shapes, model) / speed

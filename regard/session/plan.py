@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from torch import nn
 
 from regard import __version__, hardware
 from regard.changes import refuse_changed
@@ -17,7 +18,8 @@ from regard.data.prepare import Assignment, prepare
 from regard.errors import CorpusError
 from regard.files import write_atomically
 from regard.loading import read_run
-from regard.models.interface import Corpus
+from regard.models.costs import model_on_paper
+from regard.models.interface import Corpus, Shapes
 from regard.run import RunDirectory
 from regard.session.checks import refuse_misfits
 from regard.session.order import Order, path_of, plain, settled
@@ -37,6 +39,8 @@ class Plan:
     meta: dict[str, Any]
     """Of the store."""
     precision: str
+    paper: nn.Module
+    """The model without memory, by which it is counted."""
 
 
 def check_files(config: Config, base: Path) -> None:
@@ -80,8 +84,9 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     meta = prepare(assignment_of(order, asked, run, begun), run.store, Spoken(console))
     if config is None:
         config = settled(order, asked, choices(asked, meta, console))
-    refuse_misfits(config, meta)
-    plan = Plan(config, meta, precision_for(config, begun and begun.saved))
+    paper = model_on_paper(config.model, Shapes(meta["sizes"]))
+    refuse_misfits(config, meta, paper)
+    plan = Plan(config, meta, precision_for(config, begun and begun.saved), paper)
     hardware.set_threads(config.train.threads)
     if begun is None:
         save_new(order, plan, run)

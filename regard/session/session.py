@@ -20,7 +20,7 @@ from regard.data.store import Store
 from regard.errors import ConfigError, RunError
 from regard.files import discard
 from regard.loading import packed_rows, read_examples, trained_for
-from regard.models.costs import build_model, parameter_count
+from regard.models.costs import build_model, parameters_in
 from regard.models.interface import Shapes
 from regard.models.parameters import load_parameters, parameters_of
 from regard.progress import duration
@@ -57,6 +57,7 @@ class Session:
     def __init__(self, order: Order, plan: Plan, run: RunDirectory, console: Console) -> None:
         self.order, self.run, self.console = order, run, console
         self.config, self.meta, self.precision = plan.config, plan.meta, plan.precision
+        self.paper = plan.paper
         self.task, self.store = task_of(plan.config), Store.open(run.store)
         self.columns = self.store.columns
         self.tokenizer = Tokenizer.load(run.tokenizer)
@@ -119,13 +120,13 @@ class Session:
         if dropped:
             said = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in dropped.items())
             self._say(f"dropped: {said}")
-        needed = memory_needed(self.config, self.shapes, longest=meta["longest"])
+        needed = memory_needed(self.config, self.shapes, self.paper, longest=meta["longest"])
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)
         speed = hardware.matrix_speed()
-        seconds = seconds_needed(self.config, self.shapes, speed)
+        seconds = seconds_needed(self.config, self.shapes, self.paper, speed)
         self._say(
-            f"{parameter_count(self.config.model, self.shapes):,} parameters; up to {train.max_steps:,} steps of about "
+            f"{parameters_in(self.paper):,} parameters; up to {train.max_steps:,} steps of about "
             f"{step_tokens:,} tokens ({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if "
             f"not ended earlier; about {needed / 2**30:.1f} GiB of memory; {self.precision}"
         )
@@ -151,7 +152,7 @@ class Session:
             budget=config.train.batch_tokens,
             seed=config.seed,
             dropout=config.tokenizer.dropout,
-            max_length=trained.limits.source,
+            max_length=trained.limits.least,
             packed=packed_rows(config),
         )
         valid = self._valid()

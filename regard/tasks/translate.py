@@ -170,8 +170,7 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
 
 def fits(trained: Trained, example: Example) -> bool:
     """Whether the model can take the pair as a whole; a longer source is translated in parts."""
-    limits = {"source": trained.limits.source, "target": trained.limits.target}
-    return all(limit is None or len(example[name]) <= limit for name, limit in limits.items())
+    return all(len(example[name]) <= limit for name, limit in trained.limits.columns.items())
 
 
 TASK = Task(

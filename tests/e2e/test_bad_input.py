@@ -608,6 +608,28 @@ def test_a_config_that_claims_a_giant(call: Call, run: Path) -> None:
     call("translate", run, given="bado\n").refusal("GiB of memory", "GiB are free")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "parts"),
+    [
+        ("width", 1 << 70, [f"model.width={1 << 70} is larger than any model", "2,147,483,647"]),
+        ("feedforward", -(10**30), ["model.feedforward=-1", "is larger than any model"]),
+        ("encoder_layers", 1000, ["model.encoder_layers=1000 is more than"]),
+        ("feedforward", (1 << 31) - 1, ["GiB of memory"]),
+        ("key_width", (1 << 31) - 1, ["a model of these settings cannot be built", "corrupt or untrusted"]),
+    ],
+)
+def test_a_config_that_claims_the_impossible(call: Call, run: Path, key: str, value: int, parts: list[str]) -> None:
+    """Every command says which file is wrong, and none shows what torch says inside."""
+    config = json.loads((run / "config.json").read_text())
+    config["config"]["model"] |= {"heads": 1 << 30, "value_width": 1} if key == "key_width" else {}
+    config["config"]["model"][key] = value
+    (run / "config.json").write_text(json.dumps(config))
+    call("translate", run, given="bado\n").refusal(str(run / "config.json"), *parts)
+    if parts != ["GiB of memory"]:  # what only takes memory can be told of
+        for order in (["info", run], ["describe", run]):
+            call(*order).refusal(str(run / "config.json"), *parts)
+
+
 def test_a_checkpoint_that_is_not_there(call: Call, tiny_run: Path) -> None:
     call("translate", tiny_run, "--checkpoint", "3").refusal(str(tiny_run / "checkpoints" / "3"), "not there", "2, 4")
 

@@ -52,12 +52,12 @@ class Bigram(nn.Module):
 
 
 ARCHITECTURE = Architecture(
-    config=BigramConfig, build=Bigram, tasks=("stream",), limits=lambda config: Limits(config.context, config.context)
+    config=BigramConfig, build=Bigram, tasks=("stream",), limits=lambda config: Limits({"text": config.context})
 )
 TASK = Task(
     columns=lambda _: (Column("text", end=True),),
     collate=collate,
     loss=loss,
     open=lambda trained: trained,
-    packed=lambda limits: limits.source or 32,
+    packed=lambda limits: limits.least or 32,
 )

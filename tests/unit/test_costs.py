@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -15,9 +15,10 @@ from regard.config import Config, build_config, task_of
 from regard.data.columns import SOURCE, TARGET
 from regard.describe import multiplications_per_token
 from regard.errors import ConfigError
-from regard.models import ARCHITECTURES, Shapes, TransformerConfig
+from regard.models import ARCHITECTURES, Architecture, Shapes, TransformerConfig
 from regard.models.costs import build_model, kept_by_a_pass, model_on_paper, multiplications, parameter_count
-from regard.session.costs import kept_per_token, operations_per_token
+from regard.models.interface import Limits
+from regard.session.costs import kept_per_token, memory_needed, operations_per_token
 from regard.tasks.trial import trial_batch
 from tests import transformer_costs
 
@@ -61,12 +62,12 @@ def test_parameters_are_those_of_the_formula(config: TransformerConfig, source: 
 def test_multiplications_are_those_of_the_formula(config: TransformerConfig, source: int, target: int):
     shapes = shapes_for(config, source, target)
     expected = transformer_costs.multiplications(config, target)
-    assert multiplications_per_token(Config(model=config), shapes) == expected
     model = model_on_paper(config, shapes)
+    assert multiplications_per_token(Config(model=config), shapes, model) == expected
     found = multiplications(model, batch_of(shapes, 3, source=5, target=7))
     assert found == 3 * (5 * expected["source"] + 7 * expected["target"])
     # forward once and backward twice, each multiplication with an addition
-    assert operations_per_token(Config(model=config), shapes) == 6 * sum(expected.values())
+    assert operations_per_token(Config(model=config), shapes, model) == 6 * sum(expected.values())
 
 
 def test_a_model_on_paper_takes_no_memory_and_no_chance():
@@ -82,6 +83,53 @@ def test_a_size_that_no_machine_can_hold_is_refused_in_a_line():
     with pytest.raises(ConfigError, match="a model of these settings cannot be built: ") as caught:
         parameter_count(config, Shapes({"source": 1 << 40, "target": 1 << 40}))
     assert "\n" not in str(caught.value)
+
+
+class Deep(nn.Module):
+    """As many layers as its config says, each of nothing."""
+
+    def __init__(self, config: DeepConfig, _: Shapes) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(config.layers))
+        self.table = nn.Parameter(torch.empty(config.width, config.width))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepConfig:
+    architecture: str = "deep"
+    layers: int = 1
+    width: int = 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"layers": (1 << 31) - 1}, "it has more than 15,000 modules and parameters"),
+        ({"layers": 7_000}, "it has more than 15,000 modules and parameters"),
+        ({"width": 10**30}, ""),
+        ({"width": -(10**30)}, ""),
+        ({"width": -1}, ""),
+        ({"width": 1 << 40}, ""),
+    ],
+)
+def test_whatever_torch_raises_and_however_many_modules(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, int], why: str
+):
+    monkeypatch.setitem(ARCHITECTURES, "deep", Architecture(config=DeepConfig, build=Deep))
+    with pytest.raises(ConfigError, match=f"a model of these settings cannot be built: {why}") as caught:
+        parameter_count(DeepConfig(**settings), FEW)
+    assert "\n" not in str(caught.value)
+    assert parameter_count(DeepConfig(layers=5), FEW) == 5 * 12 + 9  # and nothing is left behind
+
+
+def test_whole_numbers_of_every_model_are_bounded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(ARCHITECTURES, "deep", Architecture(config=DeepConfig, build=Deep))
+    model = {"architecture": "deep", "width": 1 << 31}
+    with pytest.raises(
+        ConfigError, match=r"model\.width=2147483648 is larger than any model; give a number of at most"
+    ):
+        build_config({"preset": "none", "model": model})
+    assert build_config({"preset": "none", "model": model | {"width": (1 << 31) - 1}}).model.width == (1 << 31) - 1
 
 
 # --- what a pass keeps
@@ -139,8 +187,65 @@ def test_on_paper_as_in_memory():
 
 def test_an_architecture_without_an_estimate_of_its_own_is_tried_on_paper(monkeypatch: pytest.MonkeyPatch):
     config = Config(model=SMALL)
-    own = kept_per_token(config, FEW, 16)
+    own = kept_per_token(config, FEW, model_on_paper(SMALL, FEW), 16)
     monkeypatch.setitem(ARCHITECTURES, "transformer", replace(ARCHITECTURES["transformer"], activations=None))
-    tried = kept_per_token(config, FEW, 16)
+    tried = kept_per_token(config, FEW, model_on_paper(SMALL, FEW), 16)
     assert tried == kept(rows=2, length=16) // 32
     assert tried == pytest.approx(own, rel=0.5)
+
+
+class Quadratic(nn.Module):
+    """Keeps a matrix of length × length for each sentence."""
+
+    def __init__(self, *_: Any) -> None:
+        super().__init__()
+        self.table = nn.Embedding(31, 7)
+
+    def forward(self, batch: Any) -> torch.Tensor:
+        states = self.table(batch.target_in)
+        return (states @ states.mT).softmax(-1) @ states
+
+
+class Curious(Quadratic):
+    """Asks what is in its tensors."""
+
+    def forward(self, batch: Any) -> torch.Tensor:
+        return super().forward(batch) * float(batch.target_mask.sum())
+
+
+def costly(monkeypatch: pytest.MonkeyPatch, build: type[nn.Module], **own: Any) -> tuple[Config, Shapes, nn.Module]:
+    architecture = Architecture(config=DeepConfig, build=lambda config, shapes: build(config, shapes), **own)
+    monkeypatch.setitem(ARCHITECTURES, "deep", architecture)
+    config = Config(model=DeepConfig(), preset="none")
+    return config, FEW, model_on_paper(config.model, FEW)
+
+
+def test_what_grows_with_the_square_of_the_length_is_extrapolated(monkeypatch: pytest.MonkeyPatch):
+    config, shapes, model = costly(monkeypatch, Quadratic)
+    at = {n: kept_by_a_pass(model, batch_of(shapes, 2, source=n, target=n)) // (2 * n) for n in (16, 512)}
+    assert at[512] > 10 * at[16]
+    assert kept_per_token(config, shapes, model, 16) == at[16]
+    assert kept_per_token(config, shapes, model, 512) == pytest.approx(at[512], rel=0.02)
+    assert memory_needed(config, shapes, model, longest=512) > memory_needed(config, shapes, model, longest=16)
+
+
+def test_a_trial_is_no_longer_than_the_model_can_take(monkeypatch: pytest.MonkeyPatch):
+    for most in (1, 5, 16, 20):
+        config, shapes, model = costly(monkeypatch, Quadratic, limits=lambda _, most=most: Limits({"target": most}))
+        lengths: list[int] = []
+        model.register_forward_pre_hook(lambda _, given, lengths=lengths: lengths.append(given[0].target_in.size(1)))
+        assert kept_per_token(config, shapes, model, most) > 0
+        assert max(lengths) <= most
+
+
+def test_a_model_that_asks_for_values_is_told_what_to_give(monkeypatch: pytest.MonkeyPatch):
+    config, shapes, model = costly(monkeypatch, Curious)
+    with pytest.raises(
+        ConfigError, match=r"model\.architecture='deep' cannot be tried on paper .*`activations`"
+    ) as caught:
+        memory_needed(config, shapes, model)
+    assert "\n" not in str(caught.value)
+    config, shapes, model = costly(monkeypatch, Curious, activations=lambda config, longest: 11 * longest)
+    assert kept_per_token(config, shapes, model, 5) == 55
+    assert operations_per_token(config, shapes, model) == 6 * parameter_count(config.model, shapes)
+    assert multiplications_per_token(config, shapes, model) == {}

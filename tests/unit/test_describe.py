@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from regard.config import Config
+from regard.config import Config, build_config
 from regard.describe import describe, multiplications_per_token
 from regard.errors import ConfigError
-from regard.models import Transformer, TransformerConfig
-from regard.models.interface import Shapes
+from regard.models import ARCHITECTURES, Transformer, TransformerConfig
+from regard.models.costs import model_on_paper
+from regard.models.interface import Preset, Shapes
 from regard.models.transformer_presets import PRESETS
+from tests.toys import TOY_ARCHITECTURES
 
 
 @pytest.mark.parametrize("name", ["tiny", "small", "base-key-16", "base-learned-positions"])
@@ -39,7 +43,8 @@ def test_multiplications_are_those_of_the_matrices():
     model = Transformer(config, 31, 37)
     encoder = sum(p.numel() for n, p in model.named_parameters() if n.startswith("encoder.") and p.dim() == 2)
     decoder = sum(p.numel() for n, p in model.named_parameters() if n.startswith("decoder.") and p.dim() == 2)
-    found = multiplications_per_token(Config(model=config), Shapes({"source": 31, "target": 37}))
+    shapes = Shapes({"source": 31, "target": 37})
+    found = multiplications_per_token(Config(model=config), shapes, model_on_paper(config, shapes))
     across = 5 * 2 * 12 * 12  # keys and values of the source, in five decoder layers
     assert found["source"] == encoder + across
     assert found["target"] == decoder - across + 37 * 12
@@ -48,3 +53,17 @@ def test_multiplications_are_those_of_the_matrices():
 def test_what_is_neither_run_nor_preset_is_refused():
     with pytest.raises(ConfigError, match="huge is neither a run nor a preset; the presets are base, big"):
         describe("huge")
+
+
+def test_a_name_that_two_architectures_give_a_preset(monkeypatch: pytest.MonkeyPatch):
+    other = replace(TOY_ARCHITECTURES["gru"], presets={"tiny": Preset("a small one", {"model": {"width": 24}})})
+    monkeypatch.setitem(ARCHITECTURES, "gru", other)
+    with pytest.raises(ConfigError, match=r"tiny is a preset of 2 models; say transformer/tiny or gru/tiny"):
+        describe("tiny")
+    found = describe("gru/tiny", vocabulary=31)
+    assert (found.config.model.architecture, found.config.model.width) == ("gru", 24)
+    assert found.summary().startswith("gru/tiny: a small one")
+    assert describe("transformer/tiny").config.model == build_config({"preset": "tiny"}).model
+    assert describe("small").config.preset == "small"
+    with pytest.raises(ConfigError, match="gru/small is neither a run nor a preset"):
+        describe("gru/small")

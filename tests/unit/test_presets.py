@@ -15,7 +15,7 @@ from regard import hardware
 from regard.config import Config, build_config
 from regard.errors import RunError
 from regard.models import Transformer, TransformerConfig
-from regard.models.costs import parameter_count
+from regard.models.costs import model_on_paper, parameter_count
 from regard.models.interface import Corpus, Shapes
 from regard.models.transformer_presets import PRESETS, TABLE3, fitted_preset
 from regard.session.costs import memory_needed
@@ -119,7 +119,7 @@ def test_the_count_is_that_of_the_built_model():
 
 
 def needed_for(model: TransformerConfig, train: TrainConfig, **settings: int) -> int:
-    return memory_needed(Config(model=model, train=train), SHARED, **settings)
+    return memory_needed(Config(model=model, train=train), SHARED, model_on_paper(model, SHARED), **settings)
 
 
 def test_a_run_that_cannot_fit_is_refused_with_the_estimate(monkeypatch: pytest.MonkeyPatch):

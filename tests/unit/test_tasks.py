@@ -165,7 +165,7 @@ def test_a_packed_task_is_validated_on_packed_rows():
 
     column = Column("text", end=True)
     rows = [{"text": column.ids(Tokenizer({"text": CODEC}), text)} for text in ("a long text of many bytes", "b", "cc")]
-    use = trained(columns=(column,), limits=Limits(7, 7))
+    use = trained(columns=(column,), limits=Limits({"text": 7}))
     batches = example_batches(replace(stream.TASK, collate=collate), use, rows)
     assert sorted(lengths) == [3, 7, 7, 7, 7]
     assert sum(batch.num_tokens for batch in batches) < sum(len(row["text"]) for row in rows)
