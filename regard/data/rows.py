@@ -1,6 +1,6 @@
 """Rows in: for each example its columns as they lie in the files, a line or vectors, all of the same number."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ Row = tuple[Any, ...]
 LENGTHS = ".lengths"
 NOTHING = object()
 
+Reader = Callable[[Sequence[Column], CorpusConfig, DataConfig, Path], Iterator[Row]]
+"""`read_rows`, or `read_separate`."""
+
 
 def read_rows(columns: Sequence[Column], corpus: CorpusConfig, data: DataConfig, base: Path) -> Iterator[Row]:
     """Every example of a corpus. CorpusError, naming the file and the line, where the columns part."""
@@ -31,6 +34,20 @@ def read_rows(columns: Sequence[Column], corpus: CorpusConfig, data: DataConfig,
     return aligned([(paths[column.name], read_column(column, paths[column.name])) for column in columns])
 
 
+def read_separate(columns: Sequence[Column], corpus: CorpusConfig, _: DataConfig, base: Path) -> Iterator[Row]:
+    """Every example of files that were given column by column: lines, whatever the files are called."""
+    paths = corpus.paths(base)
+    read = [list(read_column(column, paths[column.name])) for column in columns]
+    count, first = len(read[0]), paths[columns[0].name]
+    for column, values in zip(columns, read, strict=True):
+        if len(values) != count:
+            raise CorpusError(
+                f"{paths[column.name]} has {len(values):,} lines and {first} {count:,}; each file has one for each "
+                f"example"
+            )
+    return zip(*read, strict=True)
+
+
 def encoded_rows(
     columns: Sequence[Column],
     rows: Sequence[Row],
@@ -38,23 +55,29 @@ def encoded_rows(
     corpora: Sequence[CorpusConfig],
     data: DataConfig,
     base: Path,
+    read: Reader = read_rows,
 ) -> dict[str, list[Encoded]]:
     """The columns of some rows, encoded, without symbols around them. What is wrong with a line is said with its place,
     which is looked for in the corpora that the rows are from."""
     try:
         return {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
     except ColumnError as bad:
-        raise located(bad, columns, corpora, data, base) from None
+        raise located(bad, columns, corpora, data, base, read) from None
 
 
 def located(
-    bad: ColumnError, columns: Sequence[Column], corpora: Sequence[CorpusConfig], data: DataConfig, base: Path
+    bad: ColumnError,
+    columns: Sequence[Column],
+    corpora: Sequence[CorpusConfig],
+    data: DataConfig,
+    base: Path,
+    read: Reader = read_rows,
 ) -> CorpusError:
     """The same, with the file and the line where the value stands first."""
     place = [column.name for column in columns].index(bad.column.name)
     for corpus in corpora:
         file = corpus.paths(base).get(bad.column.name, base / corpus.name)
-        for number, row in enumerate(read_rows(columns, corpus, data, base), start=1):
+        for number, row in enumerate(read(columns, corpus, data, base), start=1):
             if row[place] == bad.value:
                 return CorpusError(f"{file}:{number}: {bad}")
     return CorpusError(str(bad))
