@@ -10,16 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.columns import SOURCE, TARGET, Column, ColumnError, label_names, plain, wrapped
+from regard.data.columns import SOURCE, TARGET, Column, ColumnError, label_names, plain, word_starts, wrapped
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.fill import fill
 from regard.data.prepare import Assignment, prepare
-from regard.data.rows import aligned, beside, files_of, located, open_vectors, read_lengths, read_rows, read_vectors
+from regard.data.rows import (
+    aligned,
+    beside,
+    check_related,
+    files_of,
+    located,
+    open_vectors,
+    read_lengths,
+    read_rows,
+    read_vectors,
+)
 from regard.data.store import VALID, Store
-from regard.errors import CorpusError
+from regard.errors import ConfigError, CorpusError
 from regard.text.codecs import ByteCodec
 from regard.text.symbols import RESERVED
-from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
 
 BYTES = ByteCodec(["news"])
 TOKENIZER = Tokenizer({"source": BYTES, "target": BYTES, "text": BYTES}, labels={"class": ("no", "not sure", "yes")})
@@ -249,6 +259,77 @@ def test_a_bad_value_is_found_again(tmp_path: Path):
     found = located(ColumnError("it is odd.", NUMBERS, "5"), columns, corpora, DataConfig(), tmp_path)
     assert str(found) == f"{tmp_path / 'b.price'}:3: it is odd."
     assert type(found) is CorpusError
+
+
+# --- columns that belong to another
+
+WHERE = Column("where", kind="positions", counts=False, of="text")
+TAGS = Column("class", kind="labels", counts=False, of="text")
+
+
+def related(base: Path, text: list[str], where: list[str], tags: list[str]) -> Assignment:
+    named: dict[str, str] = {"text": write(base / "a.txt", text), "where": write(base / "a.where", where)}
+    named["class"] = write(base / "a.class", tags)
+    data = DataConfig(train=(CorpusConfig(**named),), valid=(CorpusConfig(**named),))
+    return Assignment(data, TokenizerConfig(kind="byte"), base, (Column("text", end=True), WHERE, TAGS))
+
+
+@pytest.mark.parametrize(
+    ("where", "tags", "message"),
+    [
+        (
+            ["0", "5", "2"],
+            ["x y", "x", "x y"],
+            r"a\.where:2: the where 5 is beyond text, which has 5 positions\.",
+        ),
+        (["0", "0", "9 3"], ["x y", "x", "x y"], r"a\.where:3: the where 9 is beyond text, which has 4 positions"),
+        (
+            ["0", "0", "0"],
+            ["x y", "x y", "x y"],
+            r"a\.class:2: the class has 2 labels, but text has 1 word\. Mend the line\.",
+        ),
+        (["0", "0", "0"], ["x", "x", "x y"], r"a\.class:1: the class has 1 label, but text has 2 words\."),
+    ],
+)
+def test_what_does_not_fit_the_column_it_is_of(tmp_path: Path, where: list[str], tags: list[str], message: str):
+    """The end symbol is no place; a line that is right elsewhere is not blamed."""
+    given = related(tmp_path, ["a bc", "defgh", "a\u00a0b"], where, tags)
+    with pytest.raises(CorpusError, match=message):
+        prepare(given, tmp_path / "store")
+
+
+def test_what_fits_the_column_it_is_of(tmp_path: Path):
+    meta = prepare(related(tmp_path, ["a bc", "d", "a \u00a0b"], ["3 0", "0", ""], ["x y", "y", "y y"]), tmp_path / "s")
+    assert meta["examples"] == 2  # the third has an empty column
+    numbers = (NUMBERS, Column("place", kind="positions", of="price"), Column("class", kind="labels", of="price"))
+    rows = [("1 2 3 4", "1", "no yes"), ("1 2", "0", "yes")]
+    encoded = {column.name: plain(column, [row[n] for row in rows], TOKENIZER) for n, column in enumerate(numbers)}
+    check_related(numbers, rows, encoded)
+    with pytest.raises(ColumnError, match="the place 2 is beyond price, which has 2 positions"):
+        check_related(numbers, rows, encoded | {"place": [[2], [0]]})
+    with pytest.raises(ColumnError, match="the class has 1 label, but price has 2 positions"):
+        check_related(numbers, rows, encoded | {"class": [[1], [0]]})
+    with pytest.raises(ConfigError, match="the column where is of text, but the task has no such column"):
+        check_related((WHERE,), rows, encoded)
+
+
+WORDY = "der Hund\u2003bellt:  sehr lau\u00dft "
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word", "byte", "character", "wordpiece"])
+def test_each_words_first_token_is_found(kind: str):
+    """Each word's tokens, from its first to the next word's, say this word."""
+    text = WORDY if kind != "word" else WORDY.replace("\u2003", " ")
+    settings = TokenizerConfig(kind=kind, size=0 if kind in ("byte", "word") else 290 if kind != "wordpiece" else 99)
+    tokenizer = train_tokenizer(settings, {"text": lambda: iter([text] * 5)}, ["news"], num_examples=5)
+    column = Column("text", tag=True, end=True)
+    for tag in (None, "news"):
+        ids = column.ids(tokenizer, text, tag)
+        starts = word_starts(column, tokenizer, text, tag)
+        ends = [*starts[1:], len(ids) - 1]
+        found = [tokenizer.codecs["text"].decode(ids[a:b]) for a, b in zip(starts, ends, strict=True)]
+        assert ["".join(word.split()) for word in found] == text.split()
+    assert word_starts(column, tokenizer, "") == []
 
 
 # --- from files to a store
