@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.columns import SOURCE, TARGET, Column, ColumnError, label_names, plain, word_starts, wrapped
+from regard.data.batch import Batch, Padded, Source, pair_batch
+from regard.data.columns import SOURCE, TARGET, Column, ColumnError, Example, label_names, plain, word_starts, wrapped
 from regard.data.config import CorpusConfig, DataConfig
+from regard.data.feed import Feed, Position
 from regard.data.fill import fill
 from regard.data.prepare import Assignment, prepare
 from regard.data.rows import (
@@ -430,3 +432,68 @@ def test_columns_survive_their_way_to_the_child(tmp_path: Path):
     given = assignment(tmp_path, given_tokenizer=TOKENIZER.to_json(), hashes={"a": "b"})
     assert Assignment.from_json(given.to_json()) == given
     assert json.loads(given.to_json())["columns"][2]["width"] == 2
+
+
+# --- examples of other shapes: files, store, batch
+
+
+def fed(base: Path, columns: tuple[Column, ...], lines: dict[str, list[str]], collate: Any) -> tuple[Store, list[Any]]:
+    """A store of these columns, and every batch of its first epoch."""
+    named: dict[str, str] = {name: write(base / f"a.{name}", own) for name, own in lines.items()}
+    data = DataConfig(train=(CorpusConfig(**named),), valid=(CorpusConfig(**named),))
+    fill(Assignment(data, TokenizerConfig(kind="word"), base, columns), base / "store", lambda *_: None)
+    store, tokenizer = Store.open(base / "store"), Tokenizer.load(base / "store" / "tokenizer.json")
+    feed = Feed(store, tokenizer, collate, corpus_weights=[1.0], budget=23, seed=3)
+    return store, [feed.batch(Position(0, number)) for number in range(feed.batches_in(0))]
+
+
+def words(count: int, longest: int, first: int = 0) -> list[str]:
+    return [" ".join(f"w{(first + n + m) % 13}" for m in range(1 + n % longest)) for n in range(count)]
+
+
+def test_two_sources_and_a_target(tmp_path: Path):
+    columns = (SOURCE, Column("context", vocabulary="source", end=True), TARGET)
+    lines = {"source": words(17, 5), "context": words(17, 7, 3), "target": words(17, 3, 1)}
+
+    def collate(examples: Sequence[Example]) -> Batch:
+        sources = [[example[name] for example in examples] for name in ("source", "context")]
+        return pair_batch(Source.of(*sources, fill=RESERVED.pad), [each["target"] for each in examples], RESERVED)
+
+    store, batches = fed(tmp_path, columns, lines, collate)
+    assert list(Tokenizer.load(tmp_path / "store" / "tokenizer.json").codecs) == ["source", "target"]
+    assert store.meta["longest_by_column"] == {"source": 6, "context": 8, "target": 4}
+    assert store.meta["longest"] == 8
+    for batch in batches:
+        one, other = batch.source.inputs
+        assert len(one.values) == len(other.values) == len(batch.target_out)
+        assert max(one.values.numel(), other.values.numel(), batch.target_out.numel()) <= 23
+    for place, name in enumerate(("source", "context")):
+        found = [
+            row[mask].tolist()
+            for batch in batches
+            for row, mask in zip(batch.source.inputs[place].values, batch.source.inputs[place].mask, strict=True)
+        ]
+        assert sorted(found) == sorted(store.column(name)[row].tolist() for row in range(17))
+    assert sum(batch.num_tokens for batch in batches) == store.meta["tokens"]["target"]
+
+
+def test_a_pair_of_texts_and_a_label(tmp_path: Path):
+    columns = (Column("premise"), Column("claim", vocabulary="premise"), Column("holds", kind="label", counts=False))
+    lines = {
+        "premise": words(17, 5),
+        "claim": words(17, 7, 3),
+        "holds": [("no", "yes", "open")[n % 3] for n in range(17)],
+    }
+
+    def collate(examples: Sequence[Example]) -> tuple[Padded, Padded, list[int]]:
+        first, second = (Padded.of([example[name] for example in examples]) for name in ("premise", "claim"))
+        return first, second, [int(example["holds"][0]) for example in examples]
+
+    store, batches = fed(tmp_path, columns, lines, collate)
+    names = Tokenizer.load(tmp_path / "store" / "tokenizer.json").labels["holds"]
+    assert (names, store.meta["sizes"]["holds"]) == (("no", "open", "yes"), 3)
+    assert sorted(names[label] for *_, labels in batches for label in labels) == sorted(lines["holds"])
+    for first, second, labels in batches:
+        assert len(first.values) == len(second.values) == len(labels)
+    assert [names[int(example["holds"][0])] for example in store.valid_examples()] == lines["holds"]
+    assert store.valid_texts()["claim"] == lines["claim"]
