@@ -13,7 +13,7 @@ from regard.checkpoint import committed_steps, load_weights, signatures_of
 from regard.config import Config, architecture_of, build_config, task_of
 from regard.data.columns import wrapped
 from regard.data.config import CorpusConfig
-from regard.data.rows import encoded_rows, read_rows
+from regard.data.rows import Reader, encoded_rows, read_rows
 from regard.data.sizes import sizes_of
 from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translator
@@ -144,13 +144,15 @@ def packed_rows(config: Config) -> int:
     return 0 if packed is None else packed(architecture_of(config).limits(config.model))
 
 
-def read_examples(corpora: Sequence[CorpusConfig], config: Config, tokenizer: Tokenizer, base: Path) -> Examples:
+def read_examples(
+    corpora: Sequence[CorpusConfig], config: Config, tokenizer: Tokenizer, base: Path, read: Reader = read_rows
+) -> Examples:
     """Every example of some corpora, as text and encoded."""
     columns = task_of(config).columns(config.data)
-    rows = [(row, corpus.tag) for corpus in corpora for row in read_rows(columns, corpus, config.data, base)]
+    rows = [(row, corpus.tag) for corpus in corpora for row in read(columns, corpus, config.data, base)]
     by_column = {column.name: [row[place] for row, _ in rows] for place, column in enumerate(columns)}
     tags = [tag for _, tag in rows]
-    ids = encoded_rows(columns, [row for row, _ in rows], tokenizer, corpora, config.data, base)
+    ids = encoded_rows(columns, [row for row, _ in rows], tokenizer, corpora, config.data, base, read)
     encoded = {
         column.name: [
             wrapped(column, [own], tokenizer, tag or None)[0] for own, tag in zip(ids[column.name], tags, strict=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from regard.config import task_of
 from regard.data.config import CorpusConfig
+from regard.data.rows import read_separate
 from regard.errors import ConfigError, CorpusError
 from regard.files import refuse_replacing
 from regard.loading import load_trained, read_examples
@@ -34,7 +35,7 @@ def measure_run(
     refuse_other_columns(run, [column.name for column in trained.columns], files)
     named: dict[str, Any] = {name: str(path) for name, path in files.items()}
     corpus = CorpusConfig(tag=tag or "", **named)
-    examples = read_examples([corpus], config, trained.tokenizer, Path())
+    examples = read_examples([corpus], config, trained.tokenizer, Path(), read_separate)
     if not len(examples):
         raise CorpusError(f"{corpus.name} has no line to evaluate on")
     others = [further_reference(path, len(examples), corpus.name) for path in references]

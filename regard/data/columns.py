@@ -10,6 +10,7 @@
 | vectors | .npy of (examples, positions, width) | its vectors, as many as `NAME.lengths` says, else all |
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ from regard.text.tokenizer import Tokenizer
 Encoded = list[int] | NDArray[Any]
 """A column of one example: ids, or vectors, one a position."""
 Example = Mapping[str, Encoded]
+
+WORDS = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,9 @@ class Column:
     extended: bool = False
     """Text: unknown words have ids of their own behind the vocabulary, so that they can be copied."""
     of: str = ""
-    """The column that this one speaks of: whose words it copies."""
+    """Positions: the column that they point into, its symbols not counted. Labels: the column that has one for each
+    word (of text, as `str.split` gives them) or each position. Extended text: the column whose words it copies.
+    Empty: nothing is checked, and extended text copies its own words."""
 
     @property
     def codec(self) -> str:
@@ -79,11 +84,11 @@ class Column:
 
 
 class ColumnError(CorpusError):
-    """A value that is none of its column's kind; `data/rows.located` finds its line."""
+    """A value that is none of its column's kind; `data/rows.located` finds its line, or that of a whole `row`."""
 
-    def __init__(self, why: str, column: Column, value: str) -> None:
+    def __init__(self, why: str, column: Column, value: str, row: Sequence[Any] | None = None) -> None:
         super().__init__(why)
-        self.column, self.value = column, value
+        self.column, self.value, self.row = column, value, row
 
 
 SOURCE, TARGET = Column("source", tag=True, end=True), Column("target", end=True)
@@ -158,6 +163,19 @@ PARSERS: dict[str, Callable[[Column, str, Tokenizer], Encoded]] = {
     "numbers": _numbers,
     "positions": _positions,
 }
+
+
+def word_starts(column: Column, tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[int]:
+    """For each word of a text, as `str.split` gives them, the place of its first token among `column.ids`."""
+    before = len(column.before(tokenizer, tag))
+    offsets = tokenizer.codecs[column.codec].encode_with_offsets(text)[1]
+    starts: list[int] = []
+    place = 0
+    for word in WORDS.finditer(text):
+        while place < len(offsets) - 1 and offsets[place][1] <= word.start():
+            place += 1
+        starts.append(before + place)
+    return starts
 
 
 def label_names(column: Column, values: Sequence[str]) -> list[str]:

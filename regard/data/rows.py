@@ -1,6 +1,6 @@
 """Rows in: for each example its columns as they lie in the files, a line or vectors, all of the same number."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regard.data.columns import Column, ColumnError, Encoded, plain
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.copying import with_own_words
-from regard.errors import CorpusError
+from regard.errors import ConfigError, CorpusError
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
 from regard.text.tokenizer import Tokenizer
 
@@ -20,6 +20,9 @@ Row = tuple[Any, ...]
 
 LENGTHS = ".lengths"
 NOTHING = object()
+
+Reader = Callable[[Sequence[Column], CorpusConfig, DataConfig, Path], Iterator[Row]]
+"""`read_rows`, or `read_separate`."""
 
 
 def read_rows(columns: Sequence[Column], corpus: CorpusConfig, data: DataConfig, base: Path) -> Iterator[Row]:
@@ -32,6 +35,20 @@ def read_rows(columns: Sequence[Column], corpus: CorpusConfig, data: DataConfig,
     return aligned([(paths[column.name], read_column(column, paths[column.name])) for column in columns])
 
 
+def read_separate(columns: Sequence[Column], corpus: CorpusConfig, _: DataConfig, base: Path) -> Iterator[Row]:
+    """Every example of files that were given column by column: lines, whatever the files are called."""
+    paths = corpus.paths(base)
+    read = [list(read_column(column, paths[column.name])) for column in columns]
+    count, first = len(read[0]), paths[columns[0].name]
+    for column, values in zip(columns, read, strict=True):
+        if len(values) != count:
+            raise CorpusError(
+                f"{paths[column.name]} has {len(values):,} lines and {first} {count:,}; each file has one for each "
+                f"example"
+            )
+    return zip(*read, strict=True)
+
+
 def encoded_rows(
     columns: Sequence[Column],
     rows: Sequence[Row],
@@ -39,25 +56,70 @@ def encoded_rows(
     corpora: Sequence[CorpusConfig],
     data: DataConfig,
     base: Path,
+    read: Reader = read_rows,
 ) -> dict[str, list[Encoded]]:
     """The columns of some rows, encoded, without symbols around them. What is wrong with a line is said with its place,
     which is looked for in the corpora that the rows are from."""
     try:
-        ids = {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
-        return with_own_words(columns, rows, ids, tokenizer)
+        encoded = {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
+        check_related(columns, rows, encoded)
+        return with_own_words(columns, rows, encoded, tokenizer)
     except ColumnError as bad:
-        raise located(bad, columns, corpora, data, base) from None
+        raise located(bad, columns, corpora, data, base, read) from None
+
+
+def check_related(columns: Sequence[Column], rows: Sequence[Row], encoded: Mapping[str, Sequence[Encoded]]) -> None:
+    """That positions point into the column they are `of`, and that labels are as many as its words or positions."""
+    places = {column.name: place for place, column in enumerate(columns)}
+    for column in columns:
+        if not column.of or column.kind not in ("positions", "labels"):
+            continue
+        if column.of not in places:
+            raise ConfigError(f"the column {column.name} is of {column.of}, but the task has no such column")
+        other = columns[places[column.of]]
+        for number, (row, own) in enumerate(zip(rows, encoded[column.name], strict=True)):
+            length = len(encoded[column.of][number])
+            has_words = column.kind == "labels" and other.kind == "text"
+            count = len(row[places[column.of]].split()) if has_words else length
+            if why := mismatch(column, own, count, "word" if has_words else "position"):
+                raise ColumnError(f"{why} Mend the line.", column, row[places[column.name]], row)
+
+
+def mismatch(column: Column, own: Encoded, count: int, what: str) -> str:
+    """Why a column does not fit the one it is of; empty if it does."""
+    if column.kind == "labels":
+        return "" if len(own) == count else labels_differ(column, len(own), count, what)
+    most = max(own, default=-1)
+    return "" if most < count else f"the {column.name} {most} is beyond {column.of}, which has {some(count, what)}."
+
+
+def labels_differ(column: Column, labels: int, count: int, what: str) -> str:
+    return f"the {column.name} has {some(labels, 'label')}, but {column.of} has {some(count, what)}."
+
+
+def some(count: int, what: str) -> str:
+    """`1 word`, `2 words`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def same_row(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    return all(np.array_equal(mine, its) for mine, its in zip(one, other, strict=True))
 
 
 def located(
-    bad: ColumnError, columns: Sequence[Column], corpora: Sequence[CorpusConfig], data: DataConfig, base: Path
+    bad: ColumnError,
+    columns: Sequence[Column],
+    corpora: Sequence[CorpusConfig],
+    data: DataConfig,
+    base: Path,
+    read: Reader = read_rows,
 ) -> CorpusError:
     """The same, with the file and the line where the value stands first."""
     place = [column.name for column in columns].index(bad.column.name)
     for corpus in corpora:
         file = corpus.paths(base).get(bad.column.name, base / corpus.name)
-        for number, row in enumerate(read_rows(columns, corpus, data, base), start=1):
-            if row[place] == bad.value:
+        for number, row in enumerate(read(columns, corpus, data, base), start=1):
+            if row[place] == bad.value and (bad.row is None or same_row(row, bad.row)):
                 return CorpusError(f"{file}:{number}: {bad}")
     return CorpusError(str(bad))
 

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.columns import Column, Encoded, Example
+from regard.data.columns import SOURCE, TARGET, Column, Encoded, Example
 from regard.errors import RunError
 
 FORMAT = 2
+PAIR_FORMAT = 1
+"""Of version 0.1. It can be read to be shown; training makes the store anew."""
 SHARD_EXAMPLES = 1 << 20
 META = "meta.json"
 TRAIN, VALID = "shard", "valid"
@@ -87,14 +89,16 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path) -> Store:
-        """RunError if there is none, or one of another version."""
+        """RunError if there is none, or one of a later version."""
         try:
             meta = json.loads((folder / META).read_text())
-        except (OSError, ValueError):
-            meta = None
-        if not isinstance(meta, dict) or cast(dict[str, Any], meta).get("format") != FORMAT:
-            raise RunError(f"{folder} is not a tokenised corpus; `regard train … --resume` makes it anew")
-        return cls(folder, cast(dict[str, Any], meta))
+            if meta["format"] == PAIR_FORMAT:
+                meta = from_pairs(meta)
+            if meta["format"] == FORMAT:
+                return cls(folder, meta)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        raise RunError(f"{folder} is not a tokenised corpus; `regard train … --resume` makes it anew")
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -141,6 +145,21 @@ class Store:
         if path.stat().st_size == 0:
             return np.empty(0, dtype)
         return np.memmap(path, dtype=dtype, mode="r")
+
+
+def from_pairs(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The meta of a store of version 0.1 as it is now. Its targets are without the end symbol, and what is validated on
+    lies there as text only."""
+    columns = (SOURCE, replace(TARGET, end=False))
+    return {
+        **meta,
+        "format": FORMAT,
+        "columns": [asdict(column) for column in columns],
+        "layouts": {column.name: asdict(Layout(meta["dtype"])) for column in columns},
+        "examples": meta["pairs"],
+        "valid_examples": 0,
+        "valid_shards": 0,
+    }
 
 
 class StoreWriter:

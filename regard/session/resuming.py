@@ -11,6 +11,7 @@ from rich.console import Console
 
 from regard import hardware
 from regard.config import Config
+from regard.data.rows import LENGTHS, beside
 from regard.errors import RunError
 from regard.text.corpus import file_sha256
 
@@ -29,9 +30,17 @@ def relocated(saved: Mapping[str, Any], asked: Config, base: Path) -> dict[str, 
                 old = before.get(column)
                 if name != old and old in hashes and file_sha256(base / name) == hashes[old]:
                     before[column] = names[old] = name
+                    names |= moved_lengths(old, name, hashes, base)
     data["hashes"] = {names.get(name, name): value for name, value in hashes.items()}
     data["base"] = str(base.resolve())
     return document
+
+
+def moved_lengths(old: str, new: str, hashes: Mapping[str, str], base: Path) -> dict[str, str]:
+    """Old name → new, of the file of lengths that moved along with an array of vectors."""
+    lengths = beside(base / new)
+    before, now = (str(Path(name).with_suffix(LENGTHS)) for name in (old, new))
+    return {before: now} if lengths and before in hashes and file_sha256(lengths) == hashes[before] else {}
 
 
 def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:

@@ -486,3 +486,14 @@ def test_what_the_demo_says_to_try_can_be_typed(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(found.parents[1])
     monkeypatch.setattr(sys, "argv", ["found/regard", "demo"])
     assert own_name() == "found/regard"
+
+
+def test_files_to_evaluate_on_are_lines_whatever_they_are_called(call: Call, tiny_run: Path, tmp_path: Path) -> None:
+    """As long as each column has its own; a tab in a line is text."""
+    corpus = write_corpus(tmp_path, sentence_pairs(1, 12))
+    expected = call("evaluate", tiny_run, "--source", corpus.source, "--reference", corpus.target).done().out
+    for source, target in (("a.tsv", "a.de"), ("a.txt", "a.po"), ("b.jsonl", "b.csv")):
+        (tmp_path / source).write_bytes(corpus.source.read_bytes())
+        (tmp_path / target).write_bytes(corpus.target.read_bytes())
+        given = ["--source", tmp_path / source, "--reference", tmp_path / target]
+        assert call("evaluate", tiny_run, *given).done().out == expected

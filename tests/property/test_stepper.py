@@ -24,9 +24,11 @@ from regard.decode.translate import padded_length
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
 from regard.text.tokenizer import END, START
+from tests.decodables import tiny_decodables
 from tests.property.test_decoding import Looking, random_judge
 from tests.property.test_search import BUCKETS, Hashed
 
+DECODABLES = tiny_decodables()
 WORDS = 29
 LONGEST = 21
 
@@ -154,6 +156,17 @@ def test_any_order_of_admission_gives_the_bits_of_each_sentence_alone(
     together = Stepper(model, config)
     assert at_random(random.Random(0), together, requests) == expected
     assert not together.is_busy
+
+
+@pytest.mark.parametrize("name", DECODABLES)
+@pytest.mark.parametrize("method", ["greedy", "beam", "groups", "sampling", "penalties"])
+@settings(max_examples=3)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_so_it_is_of_every_architecture(name: str, method: str, seed: int):
+    generator, model, config = random.Random(seed), DECODABLES[name], SearchConfig(**METHODS[method])
+    requests = random_requests(generator, 7, method, demanding=True)
+    expected = [alone(model, config, request) for request in requests]
+    assert at_random(generator, Stepper(model, config), requests) == expected
 
 
 def test_the_stand_in_has_something_to_say():

@@ -50,7 +50,10 @@ class Finder(nn.Module):
 
 ARCHITECTURE = Architecture(config=FinderConfig, build=Finder, tasks=("largest",))
 TASK = Task(
-    columns=lambda _: (Column("numbers", kind="numbers"), Column("place", kind="positions", counts=False)),
+    columns=lambda _: (
+        Column("numbers", kind="numbers"),
+        Column("place", kind="positions", counts=False, of="numbers"),
+    ),
     collate=collate,
     loss=loss,
     open=lambda trained: trained,

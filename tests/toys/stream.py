@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from regard.data.batch import Padded
 from regard.data.columns import Column, Example
 from regard.data.packing import SEGMENT
-from regard.models import Architecture, Shapes
-from regard.models.interface import Limits
+from regard.models.interface import Architecture, Limits, Shapes
 from regard.nn.loss import Loss, Objective, cross_entropy
 from regard.tasks import Task
 from regard.text.symbols import Symbols
@@ -39,7 +38,6 @@ def loss(model: nn.Module, batch: Rows, objective: Objective) -> Loss:
 @dataclass(frozen=True, kw_only=True)
 class BigramConfig:
     architecture: str = "bigram"
-    context: int = 32
 
 
 class Bigram(nn.Module):
@@ -51,9 +49,7 @@ class Bigram(nn.Module):
         return self.next(batch.text.values)
 
 
-ARCHITECTURE = Architecture(
-    config=BigramConfig, build=Bigram, tasks=("stream",), limits=lambda config: Limits({"text": config.context})
-)
+ARCHITECTURE = Architecture(config=BigramConfig, build=Bigram, tasks=("stream",), limits=lambda _: Limits({"text": 32}))
 TASK = Task(
     columns=lambda _: (Column("text", end=True),),
     collate=collate,

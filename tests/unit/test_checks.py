@@ -1,17 +1,23 @@
-"""What the corpus does not fit is said column by column."""
+"""What the corpus does not fit is said column by column, and what only moved is found again."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from regard.config import Config
+from regard.config import Config, build_config
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES
 from regard.models.interface import Limits
 from regard.session.checks import check_lengths
+from regard.session.resuming import relocated
+from regard.tasks import TASKS
+from regard.text.corpus import file_sha256
+from tests.toys import TOY_ARCHITECTURES, TOY_TASKS
 
 
 def meta(source: int, target: int, valid_source: int = 1, valid_target: int = 1) -> dict[str, Any]:
@@ -49,3 +55,21 @@ def test_a_column_that_is_not_named_has_no_limit(monkeypatch: pytest.MonkeyPatch
     assert Limits({"target": 20}).source is None
     assert Limits({"target": 20, "source": 30}).least == 20
     assert Limits().least is None
+
+
+def test_vectors_that_moved_take_their_lengths_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(TASKS, "frames", TOY_TASKS["frames"])
+    monkeypatch.setitem(ARCHITECTURES, "listener", TOY_ARCHITECTURES["listener"])
+    (tmp_path / "new").mkdir()
+    np.save(tmp_path / "new/b.npy", np.zeros((2, 3, 5)))
+    for name in ("new/b.lengths", "new/b.target"):
+        (tmp_path / name).write_text(f"1\n{len(name)}\n")
+    hashes = {f"a.{end}": file_sha256(tmp_path / f"new/b.{end}") for end in ("npy", "lengths", "target")}
+    table: dict[str, Any] = {"task": "frames", "preset": "none", "model": {"architecture": "listener"}}
+    asked = build_config(table | {"data": {"train": [{"frames": "new/b.npy", "target": "new/b.target"}]}})
+    began = {"data": {"train": [{"frames": "a.npy", "target": "a.target"}], "valid": []}}
+    found = relocated({"config": began, "data": {"hashes": hashes, "base": "/"}}, asked, tmp_path)
+    assert found["data"]["hashes"] == {name.replace("a.", "new/b."): value for name, value in hashes.items()}
+    (tmp_path / "new/b.lengths").write_text("2\n2\n")  # other lengths are another corpus
+    found = relocated({"config": began, "data": {"hashes": hashes, "base": "/"}}, asked, tmp_path)
+    assert "a.lengths" in found["data"]["hashes"]

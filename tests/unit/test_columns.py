@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.columns import SOURCE, TARGET, Column, ColumnError, label_names, plain, wrapped
+from regard.data.batch import Batch, Padded, Source, pair_batch
+from regard.data.columns import SOURCE, TARGET, Column, ColumnError, Example, label_names, plain, word_starts, wrapped
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.copying import own_words
+from regard.data.feed import Feed, Position
 from regard.data.fill import fill
 from regard.data.prepare import Assignment, prepare
 from regard.data.rows import (
     aligned,
     beside,
+    check_related,
     encoded_rows,
     files_of,
     located,
@@ -30,7 +33,7 @@ from regard.data.store import VALID, Store
 from regard.errors import ConfigError, CorpusError
 from regard.text.codecs import ByteCodec, WordCodec
 from regard.text.symbols import RESERVED, UNKNOWN
-from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
 
 BYTES = ByteCodec(["news"])
 TOKENIZER = Tokenizer({"source": BYTES, "target": BYTES, "text": BYTES}, labels={"class": ("no", "not sure", "yes")})
@@ -262,6 +265,77 @@ def test_a_bad_value_is_found_again(tmp_path: Path):
     assert type(found) is CorpusError
 
 
+# --- columns that belong to another
+
+WHERE = Column("where", kind="positions", counts=False, of="text")
+TAGS = Column("class", kind="labels", counts=False, of="text")
+
+
+def related(base: Path, text: list[str], where: list[str], tags: list[str]) -> Assignment:
+    named: dict[str, str] = {"text": write(base / "a.txt", text), "where": write(base / "a.where", where)}
+    named["class"] = write(base / "a.class", tags)
+    data = DataConfig(train=(CorpusConfig(**named),), valid=(CorpusConfig(**named),))
+    return Assignment(data, TokenizerConfig(kind="byte"), base, (Column("text", end=True), WHERE, TAGS))
+
+
+@pytest.mark.parametrize(
+    ("where", "tags", "message"),
+    [
+        (
+            ["0", "5", "2"],
+            ["x y", "x", "x y"],
+            r"a\.where:2: the where 5 is beyond text, which has 5 positions\.",
+        ),
+        (["0", "0", "9 3"], ["x y", "x", "x y"], r"a\.where:3: the where 9 is beyond text, which has 4 positions"),
+        (
+            ["0", "0", "0"],
+            ["x y", "x y", "x y"],
+            r"a\.class:2: the class has 2 labels, but text has 1 word\. Mend the line\.",
+        ),
+        (["0", "0", "0"], ["x", "x", "x y"], r"a\.class:1: the class has 1 label, but text has 2 words\."),
+    ],
+)
+def test_what_does_not_fit_the_column_it_is_of(tmp_path: Path, where: list[str], tags: list[str], message: str):
+    """The end symbol is no place; a line that is right elsewhere is not blamed."""
+    given = related(tmp_path, ["a bc", "defgh", "a\u00a0b"], where, tags)
+    with pytest.raises(CorpusError, match=message):
+        prepare(given, tmp_path / "store")
+
+
+def test_what_fits_the_column_it_is_of(tmp_path: Path):
+    meta = prepare(related(tmp_path, ["a bc", "d", "a \u00a0b"], ["3 0", "0", ""], ["x y", "y", "y y"]), tmp_path / "s")
+    assert meta["examples"] == 2  # the third has an empty column
+    numbers = (NUMBERS, Column("place", kind="positions", of="price"), Column("class", kind="labels", of="price"))
+    rows = [("1 2 3 4", "1", "no yes"), ("1 2", "0", "yes")]
+    encoded = {column.name: plain(column, [row[n] for row in rows], TOKENIZER) for n, column in enumerate(numbers)}
+    check_related(numbers, rows, encoded)
+    with pytest.raises(ColumnError, match="the place 2 is beyond price, which has 2 positions"):
+        check_related(numbers, rows, encoded | {"place": [[2], [0]]})
+    with pytest.raises(ColumnError, match="the class has 1 label, but price has 2 positions"):
+        check_related(numbers, rows, encoded | {"class": [[1], [0]]})
+    with pytest.raises(ConfigError, match="the column where is of text, but the task has no such column"):
+        check_related((WHERE,), rows, encoded)
+
+
+WORDY = "der Hund\u2003bellt:  sehr lau\u00dft "
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word", "byte", "character", "wordpiece"])
+def test_each_words_first_token_is_found(kind: str):
+    """Each word's tokens, from its first to the next word's, say this word."""
+    text = WORDY if kind != "word" else WORDY.replace("\u2003", " ")
+    settings = TokenizerConfig(kind=kind, size=0 if kind in ("byte", "word") else 290 if kind != "wordpiece" else 99)
+    tokenizer = train_tokenizer(settings, {"text": lambda: iter([text] * 5)}, ["news"], num_examples=5)
+    column = Column("text", tag=True, end=True)
+    for tag in (None, "news"):
+        ids = column.ids(tokenizer, text, tag)
+        starts = word_starts(column, tokenizer, text, tag)
+        ends = [*starts[1:], len(ids) - 1]
+        found = [tokenizer.codecs["text"].decode(ids[a:b]) for a, b in zip(starts, ends, strict=True)]
+        assert ["".join(word.split()) for word in found] == text.split()
+    assert word_starts(column, tokenizer, "") == []
+
+
 # --- from files to a store
 
 ALL = (Column("text", end=True), Column("class", kind="label", counts=False), NUMBERS, POSITIONS, VECTORS)
@@ -377,3 +451,68 @@ def test_unknown_words_have_ids_of_their_own_that_a_target_shares():
     assert own_words(rows[0][0], codec) == ["Wutz", "Kutz"]
     with pytest.raises(ConfigError, match=r"tokenizer\.kind=byte has no unknown words, and source copies them"):
         encoded_rows(columns, rows, Tokenizer.pair(ByteCodec(), ByteCodec()), [], DataConfig(), Path())
+
+
+# --- examples of other shapes: files, store, batch
+
+
+def fed(base: Path, columns: tuple[Column, ...], lines: dict[str, list[str]], collate: Any) -> tuple[Store, list[Any]]:
+    """A store of these columns, and every batch of its first epoch."""
+    named: dict[str, str] = {name: write(base / f"a.{name}", own) for name, own in lines.items()}
+    data = DataConfig(train=(CorpusConfig(**named),), valid=(CorpusConfig(**named),))
+    fill(Assignment(data, TokenizerConfig(kind="word"), base, columns), base / "store", lambda *_: None)
+    store, tokenizer = Store.open(base / "store"), Tokenizer.load(base / "store" / "tokenizer.json")
+    feed = Feed(store, tokenizer, collate, corpus_weights=[1.0], budget=23, seed=3)
+    return store, [feed.batch(Position(0, number)) for number in range(feed.batches_in(0))]
+
+
+def words(count: int, longest: int, first: int = 0) -> list[str]:
+    return [" ".join(f"w{(first + n + m) % 13}" for m in range(1 + n % longest)) for n in range(count)]
+
+
+def test_two_sources_and_a_target(tmp_path: Path):
+    columns = (SOURCE, Column("context", vocabulary="source", end=True), TARGET)
+    lines = {"source": words(17, 5), "context": words(17, 7, 3), "target": words(17, 3, 1)}
+
+    def collate(examples: Sequence[Example]) -> Batch:
+        sources = [[example[name] for example in examples] for name in ("source", "context")]
+        return pair_batch(Source.of(*sources, fill=RESERVED.pad), [each["target"] for each in examples], RESERVED)
+
+    store, batches = fed(tmp_path, columns, lines, collate)
+    assert list(Tokenizer.load(tmp_path / "store" / "tokenizer.json").codecs) == ["source", "target"]
+    assert store.meta["longest_by_column"] == {"source": 6, "context": 8, "target": 4}
+    assert store.meta["longest"] == 8
+    for batch in batches:
+        one, other = batch.source.inputs
+        assert len(one.values) == len(other.values) == len(batch.target_out)
+        assert max(one.values.numel(), other.values.numel(), batch.target_out.numel()) <= 23
+    for place, name in enumerate(("source", "context")):
+        found = [
+            row[mask].tolist()
+            for batch in batches
+            for row, mask in zip(batch.source.inputs[place].values, batch.source.inputs[place].mask, strict=True)
+        ]
+        assert sorted(found) == sorted(store.column(name)[row].tolist() for row in range(17))
+    assert sum(batch.num_tokens for batch in batches) == store.meta["tokens"]["target"]
+
+
+def test_a_pair_of_texts_and_a_label(tmp_path: Path):
+    columns = (Column("premise"), Column("claim", vocabulary="premise"), Column("holds", kind="label", counts=False))
+    lines = {
+        "premise": words(17, 5),
+        "claim": words(17, 7, 3),
+        "holds": [("no", "yes", "open")[n % 3] for n in range(17)],
+    }
+
+    def collate(examples: Sequence[Example]) -> tuple[Padded, Padded, list[int]]:
+        first, second = (Padded.of([example[name] for example in examples]) for name in ("premise", "claim"))
+        return first, second, [int(example["holds"][0]) for example in examples]
+
+    store, batches = fed(tmp_path, columns, lines, collate)
+    names = Tokenizer.load(tmp_path / "store" / "tokenizer.json").labels["holds"]
+    assert (names, store.meta["sizes"]["holds"]) == (("no", "open", "yes"), 3)
+    assert sorted(names[label] for *_, labels in batches for label in labels) == sorted(lines["holds"])
+    for first, second, labels in batches:
+        assert len(first.values) == len(second.values) == len(labels)
+    assert [names[int(example["holds"][0])] for example in store.valid_examples()] == lines["holds"]
+    assert store.valid_texts()["claim"] == lines["claim"]

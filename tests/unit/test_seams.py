@@ -44,7 +44,8 @@ def names_read(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
 
 
 def is_model(node: ast.expr) -> bool:
-    """`config.model`, `about["config"]["model"]`, or a variable of that name."""
+    """`config.model`, `about["config"]["model"]`, a variable called `model_config`, or the class of one architecture's
+    config; a variable called `model` is the module, whose attributes are its own."""
     if isinstance(node, ast.Attribute):
         return node.attr == "model"
     if isinstance(node, ast.Subscript):
@@ -65,20 +66,69 @@ def test_nobody_reads_the_fields_of_one_architectures_config():
     assert found == []
 
 
-@pytest.mark.parametrize("text", ["config.model.width", 'about["config"]["model"]["heads"]', "x.encoder_layers"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config.model.width",
+        'about["config"]["model"]["heads"]',
+        "x.encoder_layers",
+        "model_config.width",
+        "getattr(TransformerConfig, 'width')",
+    ],
+)
 def test_the_reading_of_a_field_is_found(text: str):
     fields_read = [(field, of_model) for _, field, of_model in names_read(ast.parse(text))]
     assert ("width", True) in fields_read or ("heads", True) in fields_read or ("encoder_layers", False) in fields_read
 
 
+def taken_from_models(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and name of every class of one architecture, `from regard.models import …` or `models.…`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard.models"):
+            yield from ((node.lineno, each.name) for each in node.names if each.name.lower().startswith(KINDS))
+        elif isinstance(node, ast.Attribute) and node.attr.startswith(CLASSES):
+            yield node.lineno, node.attr
+
+
+KINDS = tuple(ARCHITECTURES)
+CLASSES = tuple(name.capitalize() for name in KINDS)
+
+
+def test_nobody_else_takes_one_architectures_classes():
+    """The package re-exports them, which a contract on modules cannot see."""
+    places = modules("models/", "bench/", "demo.py")
+    assert [f"{name}:{line} takes {each}" for name, tree in places for line, each in taken_from_models(tree)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from regard.models import Transformer",
+        "from regard.models import Shapes, TransformerConfig as C",
+        "from regard.models import transformer",
+        "from regard.models.interface import TransformerState",
+        "import regard.models as m\nm.TransformerConfig(width=3)",
+    ],
+)
+def test_the_taking_of_a_class_is_found(text: str):
+    assert len(list(taken_from_models(ast.parse(text)))) == 1
+
+
+def reserved_ids(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and name, imported or as `symbols.END`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard.text"):
+            yield from ((node.lineno, each.name) for each in node.names if each.name in RESERVED)
+        elif isinstance(node, ast.Attribute) and node.attr in RESERVED:
+            yield node.lineno, node.attr
+
+
 def test_the_reserved_ids_stay_in_the_text_package():
     """Everything else is handed `Symbols`. The benchmark tells its peers which ids the batches hold."""
-    found = [
-        f"{name}:{node.lineno} imports {each.name}"
-        for name, tree in modules("text/", "bench/")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard.text")
-        for each in node.names
-        if each.name in RESERVED
-    ]
-    assert found == []
+    places = modules("text/", "bench/")
+    assert [f"{name}:{line} takes {each}" for name, tree in places for line, each in reserved_ids(tree)] == []
+
+
+@pytest.mark.parametrize("text", ["from regard.text.symbols import END, Symbols", "symbols.END", "text.codecs.PAD"])
+def test_the_taking_of_a_reserved_id_is_found(text: str):
+    assert len(list(reserved_ids(ast.parse(text)))) == 1

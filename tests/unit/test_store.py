@@ -29,6 +29,7 @@ from regard.data.fill import fill
 from regard.data.prepare import Assignment, prepare
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError, RunError
+from regard.report.lengths import corpus_lengths
 from regard.tasks import translate
 from regard.text.filters import FilterConfig
 from regard.text.symbols import RESERVED
@@ -174,12 +175,49 @@ def test_filters_and_empty_sides_are_counted(tmp_path: Path):
     assert store.meta["valid_examples"] == 1
 
 
-@pytest.mark.parametrize("meta", [None, "", "[]", "{}", '{"format": 1, "dtype": "uint16", "shards": 1}'])
-def test_what_is_no_store_or_one_of_an_older_version_is_refused(tmp_path: Path, meta: str | None):
+@pytest.mark.parametrize(
+    "meta", [None, "", "[]", "{}", '{"format": 3}', '{"format": 1, "dtype": "uint16", "shards": 1}']
+)
+def test_what_is_no_store_is_refused(tmp_path: Path, meta: str | None):
     if meta is not None:
         (tmp_path / "meta.json").write_text(meta)
     with pytest.raises(RunError, match=r"is not a tokenised corpus; .*--resume"):
         Store.open(tmp_path)
+
+
+def old_store(folder: Path) -> Path:
+    """As version 0.1 wrote it: two pairs, the targets without an end symbol, one more to validate on."""
+    folder.mkdir()
+    for side, ids, ends in (("source", [9, 8, END, 9, END], [3, 5]), ("target", [7, 7, 6], [1, 3])):
+        np.array(ids, np.uint16).tofile(folder / f"shard-00000.{side}.bin")
+        np.array(ends, np.int64).tofile(folder / f"shard-00000.{side}.ends.bin")
+    np.zeros(2, np.uint8).tofile(folder / "shard-00000.corpus.bin")
+    for part, line in (("source", "a\rb"), ("target", "c"), ("tag", "")):
+        (folder / f"valid.{part}").write_bytes(f"{line}\n".encode())
+    meta = {"format": 1, "dtype": "uint16", "shards": 1, "pairs": 2, "valid_pairs": 1, "sizes": [10, 10], "longest": 3}
+    tokens = {"source": 5, "target": 3}
+    (folder / "meta.json").write_text(
+        json.dumps(meta | {"key": "k", "resolved_key": "k", "files": {}, "tokens": tokens})
+    )
+    return folder
+
+
+def test_a_store_of_version_0_1_can_be_read_to_be_shown(tmp_path: Path):
+    store = Store.open(old_store(tmp_path / "store"))
+    assert valid_pairs(store) == [("a\rb", "c")]
+    assert store.valid_texts()["tag"] == [""]
+    assert store.column("source")[1].tolist() == [9, END]
+    assert store.column("target").lengths.tolist() == [1, 2]
+    found = corpus_lengths(tmp_path / "store")
+    assert found is not None
+    assert found.counts == {"source": [1, 1, 0], "target": [1, 1, 0]}
+
+
+def test_training_makes_it_anew(tmp_path: Path):
+    folder = old_store(tmp_path / "store")
+    store, tokenizer = made(assignment_of(tmp_path, corpus_of(tmp_path, "one", pairs_of(37, 1))), folder)
+    assert json.loads((folder / "meta.json").read_text())["format"] == 2
+    assert set(texts_in(store, tokenizer)) | held_out(store) == set(pairs_of(37, 1))
 
 
 # --- the slice that is held out
