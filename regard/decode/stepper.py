@@ -15,6 +15,7 @@ Axes: R rows of the model's state, S source positions, V output classes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -48,6 +49,27 @@ class Frontier(Protocol):
     ) -> Int[Tensor, " R2"]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Which row of the model's state a hypothesis has.
+
+    Each has its own. Only the hypotheses of a new sentence, which are all alike, have one together: there are `fresh`
+    such sentences of `width` hypotheses each, behind `old` hypotheses that have taken a step.
+    """
+
+    old: int
+    fresh: int
+    width: int
+
+    def narrow(self, x: Tensor) -> Tensor:
+        """Of what the hypotheses have, what the rows have."""
+        return torch.cat([x[: self.old], x[self.old :: self.width]]) if self.fresh else x
+
+    def widen(self, x: Tensor) -> Tensor:
+        """Of what the rows have, what the hypotheses have."""
+        return torch.cat([x[: self.old], x[self.old :].repeat_interleave(self.width, 0)]) if self.fresh else x
+
+
 class Stepper:
     """Searches, or with `config.sample` draws, for every sentence that was admitted and has not left."""
 
@@ -60,6 +82,7 @@ class Stepper:
         """The numbers of the requests that are not finished."""
         self._frontier: Frontier | None = None
         self._state: Any = None
+        self._fresh = 0  # sentences that have taken no step and have one row of the state; the last ones
         self._admitted = 0
 
     @property
@@ -88,8 +111,12 @@ class Stepper:
         if self._frontier is None or self._state is None:
             return
         with torch.inference_mode():
-            logits, state, looks = looking_step(self.model, self._frontier.last_tokens, self._state, self._looks)
-            parents = self._frontier.extend(logits, None if looks is None else mean_attention(looks))
+            last, width = self._frontier.last_tokens, self._frontier.width
+            rows = Rows(len(last) - self._fresh * width, self._fresh, width)
+            logits, state, looks = looking_step(self.model, rows.narrow(last), self._state, self._looks)
+            chosen = self._frontier.extend(rows.widen(logits), None if looks is None else mean_attention(looks))
+            parents = rows.widen(torch.arange(len(logits), device=logits.device))[chosen]
+            self._fresh = 0
             if not len(parents):
                 self._state = None
             else:
@@ -118,9 +145,10 @@ class Stepper:
                 if self.config.sample
                 else Beams(self.config, symbols, device, self.recorder)
             )
-        width = self._frontier.width
-        if width > 1:
-            state = state.reorder(torch.arange(len(group), device=device).repeat_interleave(width))
+        if self._looks:  # a look is at all rows at once, and wants as many for each sentence
+            state = state.reorder(torch.arange(len(group), device=device).repeat_interleave(self._frontier.width))
+        else:
+            self._fresh += len(group)
         self._frontier.admit(group)
         self._state = state if self._state is None else self._state.join(state)
 

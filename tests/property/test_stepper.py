@@ -274,3 +274,29 @@ def test_a_sentence_for_which_the_model_has_nothing_leaves_the_others_alone():
             found |= stepper.finished()
         assert found[1] == []
         assert found[0] == alone(Hashed(5, 9), config, Request(Source.of([[3]]), 4, name=1))
+
+
+class Counted(Hashed):
+    """Writes down how many rows each of its steps had."""
+
+    rows: list[int]
+
+    def step(self, tokens: Any, state: Any) -> Any:
+        self.rows.append(len(tokens))
+        return super().step(tokens, state)
+
+
+@pytest.mark.parametrize(
+    "config", [{"beam": 3}, {"beam": 4, "groups": 2}, {"sample": True, "nbest": 5}], ids=["beam", "groups", "draws"]
+)
+def test_a_new_sentence_takes_its_first_step_with_one_row(config: dict[str, Any]):
+    model, settings = Counted(5, 9), SearchConfig(**config, min_length=4)
+    model.rows, width = [], settings.nbest if settings.sample else settings.beam
+    stepper = Stepper(model, settings)
+    stepper.admit([Request(Source.of([[3, 4]]), 9), Request(Source.of([[5, 4]]), 9)])
+    stepper.step()
+    stepper.step()
+    stepper.admit([Request(Source.of([[6]]), 9)])
+    stepper.step()
+    stepper.step()
+    assert model.rows == [2, 2 * width, 2 * width + 1, 3 * width]
