@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.batch import Source
+from regard.decode.batches import padded_length
 from regard.decode.candidates import Hypothesis
 from regard.decode.ensemble import Ensemble
 from regard.decode.record import Recorder
 from regard.decode.request import NO_DEMANDS, Demands, Judge, Request
 from regard.decode.search import SearchConfig, sample, search
 from regard.decode.stepper import Stepper
-from regard.decode.translate import padded_length
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
 from regard.text.tokenizer import END, START
