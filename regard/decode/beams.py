@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -102,6 +102,15 @@ class Beams:
             self._leave(leaving)
         return rows.flatten()
 
+    def cancel(self, numbers: Collection[int]) -> Int[Tensor, " rows"]:
+        """Drop these requests, also what they found; the rows that stay."""
+        for number in numbers:
+            self.done.pop(number, None)
+        leaving = self._last.new_tensor([each.number in numbers for each in self._lanes], dtype=torch.bool)
+        rows = torch.arange(self._last.numel(), device=leaving.device).view_as(self._last)[~leaving]
+        self._keep(~leaving)
+        return rows.flatten()
+
     # Growing
 
     def _lanes_of(self, number: int, request: Request) -> list[Lane]:
@@ -151,7 +160,11 @@ class Beams:
         for lane in leaving.nonzero().flatten().tolist():
             each = self._lanes[lane]
             self.done[each.number] = best_of(each.found, self.config.nbest)
-        staying = (~leaving).nonzero().flatten()
+        self._keep(~leaving)
+
+    def _keep(self, wanted: Bool[Tensor, " L"]) -> None:
+        """Only these lanes."""
+        staying = wanted.nonzero().flatten()
         self._lanes = [self._lanes[lane] for lane in staying.tolist()]
         for name in ("_tokens", "_truths", "_last", "_totals", "_kept", "_lengths", "_limits"):
             setattr(self, name, getattr(self, name)[staying])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -65,6 +66,11 @@ class Request:
             )
         if config.width < 2 or config.sample:
             raise ConfigError("phrases that must appear need a beam of 2 or more, for example --beam 5")
+
+
+def name_of(ids: Sequence[int]) -> int:
+    """A number for a sentence that names its noise: equal sentences have equal ones, wherever they stand."""
+    return int.from_bytes(hashlib.blake2b(repr(list(ids)).encode(), digest_size=8).digest(), "little")
 
 
 def tokens_needed(demands: Demands) -> int:

@@ -9,7 +9,7 @@ Axes: R rows (a sentence has one a draw), T room for tokens, V output classes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,8 +87,18 @@ class Draws:
                 self._settle(self._rows[row], None)
             else:
                 self._record(row, finished=bool(ended[row] | stopped[row]), ended=bool(ended[row]))
-        staying = (~over).nonzero().flatten()
-        if len(staying) < len(over):
+        return self._keep(~over)
+
+    def cancel(self, numbers: Collection[int]) -> Int[Tensor, " R2"]:
+        """Drop these requests, also what was drawn for them; the rows that stay."""
+        for number in numbers:
+            self.done.pop(number, None)
+        return self._keep(self._last.new_tensor([each.number not in numbers for each in self._rows], dtype=torch.bool))
+
+    def _keep(self, wanted: Bool[Tensor, " R"]) -> Int[Tensor, " R2"]:
+        """Only these rows, which are returned."""
+        staying = wanted.nonzero().flatten()
+        if len(staying) < len(wanted):
             self._rows = [self._rows[row] for row in staying.tolist()]
             for name in ("_tokens", "_truths", "_last", "_lengths", "_limits"):
                 setattr(self, name, getattr(self, name)[staying])

@@ -6,7 +6,8 @@
         stepper.step()
         for number, hypotheses in stepper.finished().items(): …
 
-A bulk translation refills freed places, a server admits what arrives, and `search` is the plain loop. Whatever the
+A bulk translation refills freed places, a server admits what arrives and cancels what nobody waits for any more, and
+`search` is the plain loop. Whatever the
 order of admission, a sentence's hypotheses have the bits that they would have alone.
 
 Axes: R rows of the model's state, S source positions, V output classes.
@@ -14,8 +15,9 @@ Axes: R rows of the model's state, S source positions, V output classes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -32,6 +34,7 @@ from regard.errors import ConfigError
 from regard.models.interface import Attentive, Decodable, Source
 
 
+@runtime_checkable
 class Frontier(Protocol):
     """The open hypotheses of all sentences: beams, or draws. A sentence has `width` rows when it is admitted."""
 
@@ -47,6 +50,38 @@ class Frontier(Protocol):
         self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None
     ) -> Int[Tensor, " R2"]: ...
 
+    def cancel(self, numbers: Collection[int]) -> Int[Tensor, " R2"]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Which row of the model's state a hypothesis has.
+
+    Each has its own. Only the hypotheses of a new sentence, which are all alike, have one together: there are `fresh`
+    such sentences of `width` hypotheses each, behind `old` hypotheses that have taken a step.
+    """
+
+    old: int
+    fresh: int
+    width: int
+
+    @property
+    def count(self) -> int:
+        """Rows of the state."""
+        return self.old + self.fresh
+
+    def of_hypotheses(self, places: Int[Tensor, " X"]) -> Int[Tensor, " X"]:
+        """The rows of some hypotheses."""
+        return self.widen(torch.arange(self.count, device=places.device))[places]
+
+    def narrow(self, x: Tensor) -> Tensor:
+        """Of what the hypotheses have, what the rows have."""
+        return torch.cat([x[: self.old], x[self.old :: self.width]]) if self.fresh else x
+
+    def widen(self, x: Tensor) -> Tensor:
+        """Of what the rows have, what the hypotheses have."""
+        return torch.cat([x[: self.old], x[self.old :].repeat_interleave(self.width, 0)]) if self.fresh else x
+
 
 class Stepper:
     """Searches, or with `config.sample` draws, for every sentence that was admitted and has not left."""
@@ -60,6 +95,7 @@ class Stepper:
         """The numbers of the requests that are not finished."""
         self._frontier: Frontier | None = None
         self._state: Any = None
+        self._fresh: list[int] = []  # the requests that have taken no step and have one row of the state; the last ones
         self._admitted = 0
 
     @property
@@ -68,7 +104,10 @@ class Stepper:
         return bool(self.open)
 
     def admit(self, requests: Sequence[Request]) -> list[int]:
-        """Their numbers, counted from 0 in the order of admission. Their first step is the next."""
+        """Their numbers, counted from 0 in the order of admission. Their first step is the next.
+
+        If the model cannot encode one of them, none is admitted.
+        """
         for request in requests:
             request.check(self.config)
         numbers = list(range(self._admitted, self._admitted + len(requests)))
@@ -77,23 +116,38 @@ class Stepper:
             shape = tuple(one.values.shape for one in request.source.inputs)
             alike.setdefault(shape, []).append((number, request))
         with torch.inference_mode():
-            for group in alike.values():  # the bits of an encoder depend on the padded length
-                self._begin(group)
+            # The bits of an encoder depend on the padded length, so each has a call of its own.
+            sources = [Source.joined([request.source for _, request in group]) for group in alike.values()]
+            states = [self.model.start(source) for source in sources]
+            for group, source, state in zip(alike.values(), sources, states, strict=True):
+                self._join(group, state, source.values.device)
         self._admitted += len(requests)
         self.open.update(numbers)
         return numbers
+
+    def cancel(self, numbers: Iterable[int]) -> None:
+        """Drop these requests, finished or not; a number that is not open is ignored."""
+        dropped = self.open.intersection(numbers)
+        if self._frontier is None or not dropped:
+            return
+        with torch.inference_mode():
+            rows = self._rows(self._frontier)
+            staying = self._frontier.cancel(dropped)
+            if self._state is not None:
+                self._continue(self._state, rows.of_hypotheses(staying).unique(), rows.count)
+        self._fresh = [number for number in self._fresh if number not in dropped]
+        self.open -= dropped
 
     def step(self) -> None:
         """Each open hypothesis grows by one token; nothing where none is open."""
         if self._frontier is None or self._state is None:
             return
         with torch.inference_mode():
-            logits, state, looks = looking_step(self.model, self._frontier.last_tokens, self._state, self._looks)
-            parents = self._frontier.extend(logits, None if looks is None else mean_attention(looks))
-            if not len(parents):
-                self._state = None
-            else:
-                self._state = state if is_identity(parents, rows=len(logits)) else state.reorder(parents)
+            rows, last = self._rows(self._frontier), self._frontier.last_tokens
+            logits, state, looks = looking_step(self.model, rows.narrow(last), self._state, self._looks)
+            chosen = self._frontier.extend(rows.widen(logits), None if looks is None else mean_attention(looks))
+            self._fresh = []
+            self._continue(state, rows.of_hypotheses(chosen), rows.count)
 
     def finished(self) -> dict[int, list[Hypothesis]]:
         """What was found since the last call, by the number of the request: best first, or as it was drawn.
@@ -106,11 +160,8 @@ class Stepper:
         self.open.difference_update(done)
         return done
 
-    def _begin(self, group: Sequence[tuple[int, Request]]) -> None:
-        """Encode sources of one shape and let their rows join."""
-        source = Source.joined([request.source for _, request in group])
-        state: Any = self.model.start(source)
-        device = source.values.device
+    def _join(self, group: Sequence[tuple[int, Request]], state: Any, device: torch.device) -> None:
+        """Let requests join that are encoded in `state`, a row each."""
         if self._frontier is None:
             symbols = self.model.symbols
             self._frontier = (
@@ -118,11 +169,23 @@ class Stepper:
                 if self.config.sample
                 else Beams(self.config, symbols, device, self.recorder)
             )
-        width = self._frontier.width
-        if width > 1:
-            state = state.reorder(torch.arange(len(group), device=device).repeat_interleave(width))
+        if self._looks:  # a look is at all rows at once, and needs as many for each sentence
+            state = state.reorder(torch.arange(len(group), device=device).repeat_interleave(self._frontier.width))
+        else:
+            self._fresh += [number for number, _ in group]
         self._frontier.admit(group)
         self._state = state if self._state is None else self._state.join(state)
+
+    def _rows(self, frontier: Frontier) -> Rows:
+        fresh, width = len(self._fresh), frontier.width
+        return Rows(len(frontier.last_tokens) - fresh * width, fresh, width)
+
+    def _continue(self, state: Any, parents: Int[Tensor, " R"], rows: int) -> None:
+        """Go on with the rows `parents` of a state that has `rows`."""
+        if not len(parents):
+            self._state = None
+        else:
+            self._state = state if is_identity(parents, rows) else state.reorder(parents)
 
 
 def is_identity(parents: Int[Tensor, " R"], rows: int) -> bool:

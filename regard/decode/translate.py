@@ -1,71 +1,41 @@
 """Text in, text out: encoded, searched side by side, decoded, and given back in the order it came.
 
-A sentence's translation does not depend on its neighbours: it is padded to a length of its own (`padded_length`), only
-equal padded lengths are encoded together, and inside the model rows do not know each other (`nn/linear.py`).
+A translation is batch-invariant: a source is padded to a length that depends on it alone (`batches.py`), only equal
+padded lengths are encoded together, and inside the model a row's bits do not depend on other rows (`nn/linear.py`).
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Unpack
 
 import torch
-from torch import nn
 
 from regard.data.batch import Source, moved
 from regard.data.columns import SOURCE
 from regard.decode.alignment import Alignment, align, source_words, target_words
+from regard.decode.batches import batches_by_length, padded_length, places_free
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.forced import Forced, force
 from regard.decode.job import Job
 from regard.decode.options import BATCH_TOKENS, Options, ignore, job_for
 from regard.decode.record import Recorder
-from regard.decode.request import NO_DEMANDS, Demands, Request
+from regard.decode.request import NO_DEMANDS, Request, name_of
 from regard.decode.search import nothing_found
 from regard.decode.stepper import Stepper
 from regard.decode.trace import Step, traced
 from regard.decode.translation import BLANK, Translation, joined, joined_alignment, merged
-from regard.decode.units import Line, plan_line
+from regard.decode.units import Line, Prepared, Unit, plan_line
 from regard.decode.wording import before_stop, text_of
 from regard.errors import ConfigError
 from regard.models.interface import Decodable
+from regard.models.modes import evaluating
 from regard.text.documents.part import one_line
 from regard.text.keep import around, kept_spans, missing, spans_of
 from regard.text.tokenizer import Tokenizer
-
-SHORTEST, STRIDE = 16, 8
-"""Sources are padded to so much at least, and to a multiple of 8: then each begins at the same alignment in memory."""
-
-
-REFILL = 4
-"""Freed places are filled when they are one in so many: encoding one sentence costs as much as encoding a few."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What the model translates at once: a line, or a part of one. A blank one is copied."""
-
-    text: str
-    ids: list[int]
-    demands: Demands
-    first: bool
-    """Of its line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Lines that are encoded, to be translated as often as one likes."""
-
-    job: Job
-    lines: tuple[Line | None, ...]
-    """None where a line is blank."""
-    units: tuple[Unit, ...]
-    """Of all lines, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +76,7 @@ class Translator:
         done = iter(self._run(prepared.units, prepared.job, lambda share: tell(blank + int(share * len(lines)))))
         joiner = self.tokenizer.joiner
         found = [
-            BLANK if line is None else merged(line, [next(done) for _ in line.units], joiner) for line in prepared.lines
+            BLANK if line is None else merged(line, [next(done) for _ in line.parts], joiner) for line in prepared.lines
         ]
         tell(before + len(prepared.lines))
         return found
@@ -173,7 +143,7 @@ class Translator:
             known = list(ids[number]) if ids is not None and self._fits(ids[number], job) else None
             line = self._line(text, job, place, known) if text.strip() else None
             lines.append(line)
-            for count, part in enumerate(() if line is None else line.units):
+            for count, part in enumerate(() if line is None else line.parts):
                 units.append(self._unit(part, job, first=count == 0, ids=known))
         return Prepared(job, tuple(lines), tuple(units))
 
@@ -369,62 +339,3 @@ def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[
 def target_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """Generated tokens as one line of text: pieces of split words joined, line breaks made spaces."""
     return one_line(text_of(tokenizer, ids))
-
-
-def name_of(ids: Sequence[int]) -> int:
-    """A number for a sentence that names its noise: equal sentences have equal ones, wherever they stand."""
-    return int.from_bytes(hashlib.blake2b(repr(list(ids)).encode(), digest_size=8).digest(), "little")
-
-
-def padded_length(length: int) -> int:
-    """Of a source, a function of its own length alone: 16, 24, 32, 48, 64, 96, 128 …, so that many have the same."""
-    step = STRIDE
-    while length > 4 * step:
-        step *= 2
-    return max(-(-length // step) * step, SHORTEST)
-
-
-def places_free(searched: Sequence[int], waiting: Sequence[int], job: Job) -> int:
-    """How many sentences may be admitted now, of which the longest has the first of the lengths `waiting`.
-
-    As many as the bounds of the job leave beside those whose lengths are `searched`; at least one where there is none.
-    """
-    if not waiting:
-        return 0
-    longest = max(padded_length(length) for length in (*searched, waiting[0]))
-    places = max(job.batch_tokens // job.rows // longest, 1)
-    if job.batch_size:
-        places = min(places, job.batch_size)
-    free = places - len(searched)
-    return free if free >= -(-places // REFILL) else 0
-
-
-def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int, most: int = 0) -> Iterator[list[int]]:
-    """The keys of `encoded`, longest first, in groups of one padded length and rows × that ≤ `budget`, or of one.
-
-    `most` bounds the rows of a group; 0 does not.
-    """
-    group: list[int] = []
-    width = 0
-    for key in sorted(encoded, key=lambda key: -len(encoded[key])):
-        own = padded_length(len(encoded[key]))
-        if group and (own != width or (len(group) + 1) * own > budget or len(group) == most):
-            yield group
-            group = []
-        group.append(key)
-        width = own
-    if group:
-        yield group
-
-
-@contextmanager
-def evaluating(model: object) -> Generator[None]:
-    """Without dropout inside the block; a model in training goes on training behind it."""
-    parts = [part for part in getattr(model, "models", (model,)) if isinstance(part, nn.Module) and part.training]
-    for part in parts:
-        part.eval()
-    try:
-        yield
-    finally:
-        for part in parts:
-            part.train()

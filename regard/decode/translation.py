@@ -59,7 +59,7 @@ def merged(line: Line, translations: Sequence[Translation], joiner: str) -> Tran
     done = 1 + next((place for place, one in enumerate(translations) if is_stopped(one)), len(translations) - 1)
     kept = [*translations[:done], *[BLANK] * (len(translations) - done)]
     text = line.join([one.text for one in kept])
-    pairs = zip(line.units, kept, strict=True)
+    pairs = zip(line.parts, kept, strict=True)
     alignment = joined_alignment(list(pairs), line.text, text, joiner) if line.apart else None
     return joined(kept, text.rstrip() if done < len(kept) else text, alignment)
 

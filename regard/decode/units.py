@@ -1,4 +1,7 @@
-"""A line of text as the units that a model translates: one, or several where it is too long or holds what must stay."""
+"""What is translated at once: lines as text, and their units as the model reads them.
+
+A line is one unit, or several where it is too long or holds what must stay.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from regard.decode.job import Job
+from regard.decode.request import Demands
 from regard.errors import RegardError
 from regard.text.fitting import fits, join_windows, split_to_fit, windows_to_fit
 from regard.text.sentences import rejoined
@@ -18,18 +23,40 @@ Join = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text, the units it is translated in, and how their translations become one."""
+    """A line of text, the parts that become a `Unit` each, and how their translations become one."""
 
     text: str
-    units: tuple[str, ...]
+    parts: tuple[str, ...]
     join: Join
     apart: bool = True
-    """The units share no words."""
+    """The parts share no words."""
 
     @property
     def whole(self) -> bool:
-        """One unit, which is the line."""
-        return len(self.units) == 1
+        """One part, which is the line."""
+        return len(self.parts) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What the model translates at once: a line, or a part of one. A blank one is copied."""
+
+    text: str
+    ids: list[int]
+    demands: Demands
+    first: bool
+    """Of its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Lines that are encoded, to be translated as often as one likes."""
+
+    job: Job
+    lines: tuple[Line | None, ...]
+    """None where a line is blank."""
+    units: tuple[Unit, ...]
+    """Of all lines, in order."""
 
 
 def plan_line(
@@ -42,7 +69,7 @@ def plan_line(
     place: str,
     report: Callable[[str], None],
 ) -> Line:
-    """A line that fits is one unit; a longer one is split, windowed or refused, and said so."""
+    """A line that fits is one part; a longer one is split, windowed or refused, and said so."""
     if limit is None or fits_surely(text, limit) or fits(text, size, limit):
         return Line(text, (text,), only)
     if long == "refuse":

@@ -9,6 +9,7 @@ Axes: R rows, M sentences, W rows of each, S source positions, K positions read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
@@ -128,10 +129,13 @@ class Wave:
         sentences, counts = torch.unique_consecutive(owners, return_counts=True)
         if not evenly or bool((counts != counts[0]).any()):  # rows that do not group evenly own a copy each
             sentences, counts = owners, torch.ones_like(owners)
+        places = torch.arange(len(sentences), device=owners.device)
+        numbered = places.repeat_interleave(int(counts[0]))
+        if len(places) == self.memory_mask.size(0) and torch.equal(sentences, places):  # a beam widens
+            return self.memories, self.memory_mask, numbered
         mask = self.memory_mask[sentences]
         size = padded_keys(used_keys(mask))
         memories = tuple(memory.copied(size, sentences) for memory in self.memories)
-        numbered = torch.arange(len(sentences), device=owners.device).repeat_interleave(int(counts[0]))
         return memories, mask[..., :size], numbered
 
 
@@ -157,16 +161,10 @@ class TransformerState:
             if len(local):
                 kept.append(wave if same else wave.reorder(local))
             begin += size
-        return TransformerState(tuple(kept))
+        return TransformerState(merged(kept))
 
     def join(self, other: TransformerState) -> TransformerState:
-        waves: list[Wave] = []
-        for wave in (*self.waves, *other.waves):
-            waves.append(wave)
-            while len(waves) > 1 and padding(waves[-2], waves[-1]) < CALL:
-                last = waves.pop()
-                waves[-1] = waves[-1].join(last)
-        return TransformerState(tuple(waves))
+        return TransformerState(merged((*self.waves, *other.waves)))
 
     def whole(self) -> TransformerState:
         """All rows in one wave."""
@@ -179,6 +177,17 @@ class TransformerState:
     def sizes(self) -> list[int]:
         """Rows of each wave."""
         return [len(wave.ages) for wave in self.waves]
+
+
+def merged(waves: Iterable[Wave]) -> tuple[Wave, ...]:
+    """Neighbours in one wave, where that costs less than a call of its own for each."""
+    found: list[Wave] = []
+    for wave in waves:
+        found.append(wave)
+        while len(found) > 1 and found[-2].width == found[-1].width and padding(found[-2], found[-1]) < CALL:
+            last = found.pop()
+            found[-1] = found[-1].join(last)
+    return tuple(found)
 
 
 def padding(one: Wave, other: Wave) -> int:

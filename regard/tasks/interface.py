@@ -18,9 +18,9 @@ from regard.data.columns import Column, Example
 from regard.data.config import DataConfig
 from regard.data.packing import packed_in_order
 from regard.decode.config import SearchConfig
-from regard.decode.translate import evaluating
 from regard.errors import ConfigError
 from regard.models.interface import Limits
+from regard.models.modes import evaluating
 from regard.nn.loss import PLAIN, Loss, Objective
 from regard.text.symbols import RESERVED, Symbols
 from regard.text.tokenizer import Tokenizer

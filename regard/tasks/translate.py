@@ -13,7 +13,8 @@ from regard.data.columns import SOURCE, TARGET, Column, Example
 from regard.data.config import DataConfig
 from regard.decode.config import SearchConfig
 from regard.decode.options import Options, SearchOptions
-from regard.decode.translate import Prepared, Translator
+from regard.decode.translate import Translator
+from regard.decode.units import Prepared
 from regard.evaluate.metrics import bleu_with, evaluate_texts
 from regard.models.interface import Decodable
 from regard.tasks.interface import (

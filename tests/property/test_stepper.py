@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.batch import Source
+from regard.decode.batches import padded_length
 from regard.decode.candidates import Hypothesis
 from regard.decode.ensemble import Ensemble
 from regard.decode.record import Recorder
 from regard.decode.request import NO_DEMANDS, Demands, Judge, Request
 from regard.decode.search import SearchConfig, sample, search
 from regard.decode.stepper import Stepper
-from regard.decode.translate import padded_length
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
 from regard.text.tokenizer import END, START
@@ -287,3 +287,91 @@ def test_a_sentence_for_which_the_model_has_nothing_leaves_the_others_alone():
             found |= stepper.finished()
         assert found[1] == []
         assert found[0] == alone(Hashed(5, 9), config, Request(Source.of([[3]]), 4, name=1))
+
+
+class Counted(Hashed):
+    """Writes down how many rows each of its steps had."""
+
+    rows: list[int]
+
+    def step(self, tokens: Any, state: Any) -> Any:
+        self.rows.append(len(tokens))
+        return super().step(tokens, state)
+
+
+@pytest.mark.parametrize(
+    "config", [{"beam": 3}, {"beam": 4, "groups": 2}, {"sample": True, "nbest": 5}], ids=["beam", "groups", "draws"]
+)
+def test_a_new_sentence_takes_its_first_step_with_one_row(config: dict[str, Any]):
+    model, settings = Counted(5, 9), SearchConfig(**config, min_length=4)
+    model.rows, width = [], settings.nbest if settings.sample else settings.beam
+    stepper = Stepper(model, settings)
+    stepper.admit([Request(Source.of([[3, 4]]), 9), Request(Source.of([[5, 4]]), 9)])
+    stepper.step()
+    stepper.step()
+    stepper.admit([Request(Source.of([[6]]), 9)])
+    stepper.step()
+    stepper.step()
+    assert model.rows == [2, 2 * width, 2 * width + 1, 3 * width]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=4)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_whoever_is_cancelled_changes_no_bit_of_the_others(method: str, seed: int):
+    """Before the first step, between any two, and when finished but not yet handed over."""
+    generator, model, config = random.Random(seed), transformer("even"), SearchConfig(**METHODS[method])
+    requests = random_requests(generator, 8, method, demanding=generator.random() < 0.5)
+    stepper, found, cancelled = Stepper(model, config), dict[int, list[Hypothesis]](), set[int]()
+    waiting = list(requests)
+    while waiting or stepper.is_busy:
+        stepper.admit([waiting.pop(0) for _ in range(min(len(waiting), generator.randint(0, 3)))])
+        if stepper.open and generator.random() < 0.3:
+            some = set(generator.sample(sorted(stepper.open), min(len(stepper.open), generator.randint(1, 2))))
+            stepper.cancel(some)
+            cancelled |= some
+            assert not some & stepper.open
+        for _ in range(generator.choice([0, 1, 1, 4])):
+            stepper.step()
+        if generator.random() < 0.7:
+            found |= stepper.finished()
+    found |= stepper.finished()
+    assert found.keys() == set(range(8)) - cancelled
+    assert found == {number: alone(model, config, requests[number]) for number in found}
+
+
+def test_what_is_cancelled_twice_or_was_never_there_is_ignored():
+    stepper = Stepper(Hashed(5, 9), SearchConfig(beam=2))
+    stepper.cancel([0])
+    stepper.admit([Request(Source.of([[3, 4]]), 2)])
+    stepper.cancel([0, 5])
+    stepper.cancel([0])
+    stepper.step()
+    assert not stepper.is_busy
+    assert stepper.finished() == {}
+
+
+class Unreadable(Hashed):
+    """Cannot encode a source of three tokens."""
+
+    def start(self, source: Source) -> Any:
+        if source.values.size(1) == 3:
+            raise RuntimeError("too long")
+        return super().start(source)
+
+
+def test_a_source_that_cannot_be_encoded_leaves_the_stepper_as_it_was():
+    good, bad = Request(Source.of([[3, 4]]), 5), Request(Source.of([[3, 4, 5]]), 5)
+    for config in (SearchConfig(beam=2), SearchConfig(sample=True, nbest=2)):
+        stepper = Stepper(Unreadable(5, 9), config)
+        assert stepper.admit([good]) == [0]
+        stepper.step()
+        with pytest.raises(RuntimeError, match="too long"):
+            stepper.admit([good, bad])
+        assert stepper.open == {0}
+        assert stepper.admit([good]) == [1]
+        found: dict[int, list[Hypothesis]] = {}
+        while stepper.is_busy:
+            stepper.step()
+            found |= stepper.finished()
+        assert found[0] == found[1] == alone(Hashed(5, 9), config, good)

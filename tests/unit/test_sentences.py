@@ -151,5 +151,5 @@ def test_a_very_long_line_is_never_counted_as_a_whole(long: str):
         return len(text.split())
 
     plan = plan_line("many words " * 9000, size, 50, long=long, language="en", place="line 1", report=lambda _: None)
-    assert len(plan.units) > 300
+    assert len(plan.parts) > 300
     assert max(asked) < 10_000

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
+from regard.decode.batches import batches_by_length, padded_length
 from regard.decode.search import SearchConfig
-from regard.decode.translate import Translation, Translator, batches_by_length, padded_length, source_ids, target_text
+from regard.decode.translate import Translation, Translator, source_ids, target_text
 from regard.errors import ConfigError, RegardError
 from regard.models.interface import Source
 from regard.text.codecs import ByteCodec, WordCodec
