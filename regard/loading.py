@@ -131,11 +131,12 @@ def load_ensemble(paths: Sequence[str | Path]) -> Translator:
                 "tokens. Train it with `--from` the other, or on the same corpus with the same tokenizer settings."
             )
     models = [first.model, *(other.model for other in others)]
-    bounds = [one.max_source for one in (first, *others) if one.max_source is not None]
-    targets = [one.max_target for one in (first, *others) if one.max_target is not None]
-    return replace(
-        first, model=Ensemble(models), max_source=min(bounds, default=None), max_target=min(targets, default=None)
-    )
+    translators = (first, *others)
+    limits = {
+        name: min((limit for each in translators if (limit := getattr(each, name)) is not None), default=None)
+        for name in ("max_source", "max_positions", "max_target")
+    }
+    return replace(first, model=Ensemble(models), **limits)
 
 
 def packed_rows(config: Config) -> int:

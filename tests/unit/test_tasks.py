@@ -181,3 +181,16 @@ def test_a_step_on_nothing_to_predict_moves_nothing():
     found = train_step(model, optimizer, [batch], loss_of=stream.loss, objective=Objective(), clip=1.0)
     assert (found.tokens, found.loss) == (1, 0.0)
     assert torch.equal(model.next.weight, before)
+
+
+def test_padding_stays_within_the_learned_positions():
+    """A source of 17 tokens is padded to 24 where nothing stands against it; this model has 19 positions."""
+    torch.manual_seed(3)
+    shape: dict[str, Any] = {"width": 32, "heads": 2, "feedforward": 29, "encoder_layers": 1, "decoder_layers": 1}
+    config = TransformerConfig(**shape, positions="learned", max_positions=19)
+    model = Transformer(config, CODEC.size, CODEC.size).eval()
+    translator: Translator = TASK.open(trained(model=model, limits=ARCHITECTURES["transformer"].limits(config)))
+    lines = ["a" * length for length in range(1, 19)]
+    together = translator.translate(lines)
+    assert [translator.translate(line)[0] for line in lines] == together
+    assert len(translator.score([(line, "b") for line in lines])) == 18
