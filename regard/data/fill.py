@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import os
 import shutil
@@ -20,15 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.columns import Column, Encoded, label_names, wrapped
+from regard.data.columns import Encoded, label_names, wrapped
 from regard.data.config import CorpusConfig
+from regard.data.identity import hash_files, refuse_other_files, store_key
 from regard.data.prepare import Assignment, Say
-from regard.data.rows import Row, beside, encoded_rows, files_of, read_rows
+from regard.data.rows import Row, encoded_rows, read_rows
 from regard.data.sizes import layouts_of, sizes_of, vector_widths
-from regard.data.store import FORMAT, META, VALID, WORDS, Layout, StoreWriter
-from regard.errors import ConfigError, CorpusError, RegardError, RunError
+from regard.data.store import FORMAT, META, VALID, WORDS, Layout, StoreWriter, file_sizes, sync_files
+from regard.data.words import FIRST_TYPE, WordTypes
+from regard.errors import ConfigError, CorpusError, RegardError
 from regard.files import write_atomically, writing
-from regard.text.corpus import file_sha256
 from regard.text.filters import FilterReport, drop_reason, first_occurrences, is_empty, row_hash
 from regard.text.tokenizer import BpeCodec, Tokenizer, train_tokenizer
 
@@ -37,39 +37,6 @@ HELD_OUT_SHARE, HELD_OUT_MOST = 0.02, 1000
 
 Tagged = tuple[Row, str]
 """A row, and the tag of its corpus."""
-
-
-def hash_files(assignment: Assignment, say: Say) -> dict[str, str]:
-    """SHA-256 of every file, by the name that the recipe gives it."""
-    corpora = (*assignment.data.train, *assignment.data.valid)
-    names = {name for corpus in corpora for name in files_of(assignment.columns, corpus)}
-    lengths = {str(Path(name).with_name(path.name)) for name in names if (path := beside(assignment.base / name))}
-    hashes: dict[str, str] = {}
-    for number, name in enumerate(sorted(names | lengths)):
-        say(number, len(names), "hashing")
-        hashes[name] = file_sha256(assignment.base / name)
-    return hashes
-
-
-def refuse_other_files(began: dict[str, str], found: dict[str, str]) -> None:
-    """RunError for files that are not what the run began with."""
-    changed = [name for name in sorted(began.keys() | found.keys()) if began.get(name) != found.get(name)]
-    if changed:
-        have = "has" if len(changed) == 1 else "have"
-        raise RunError(
-            f"{', '.join(changed)} {have} changed since the run began. Put back what it began with, or choose another "
-            f"--out."
-        )
-
-
-def store_key(assignment: Assignment, hashes: dict[str, str]) -> str:
-    """Equal keys, equal stores. Weights are not in it: they shape the batches, not the tokens."""
-    data = assignment.data
-    corpora = [[[dict(corpus.files), corpus.tag] for corpus in part] for part in (data.train, data.valid)]
-    columns = [asdict(column) for column in assignment.columns]
-    files = [corpora, hashes, data.languages]
-    settings = [FORMAT, columns, files, asdict(data.filters), asdict(assignment.tokenizer), assignment.given_tokenizer]
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def fill(assignment: Assignment, folder: Path, say: Say) -> dict[str, Any]:
@@ -98,18 +65,6 @@ def fill(assignment: Assignment, folder: Path, say: Say) -> dict[str, Any]:
     sync_files(folder)  # before the meta, which says that all is there
     write_atomically(meta_path, json.dumps(meta, sort_keys=True, indent=1).encode())
     return meta
-
-
-def file_sizes(folder: Path) -> dict[str, int]:
-    """Of all files but the meta."""
-    return {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != META}
-
-
-def sync_files(folder: Path) -> None:
-    """Returns when everything in the folder is on the disk."""
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
 
 
 class Preparation:
@@ -227,7 +182,7 @@ class Preparation:
             longest = {name: max(most, len(around[name][0])) for name, most in longest.items()}
         writer.close()
         kept = list(compress(rows, keep))
-        texts = {column.name: [row[n] for row, _ in kept] for n, column in self.columns_by_place if column.is_lines}
+        texts = {column.name: [row[n] for row, _ in kept] for n, column in enumerate(self.columns) if column.is_lines}
         for part, lines in (texts | {"tag": [tag for _, tag in kept]}).items():
             (self.folder / f"valid.{part}").write_bytes("".join(f"{line}\n" for line in lines).encode())
         lengths = {"valid_longest": self.most_of(longest), "valid_longest_by_column": longest}
@@ -238,10 +193,6 @@ class Preparation:
         return max((longest[column.name] for column in self.columns if column.counts), default=0)
 
     # What is trained on
-
-    @property
-    def columns_by_place(self) -> list[tuple[int, Column]]:
-        return list(enumerate(self.columns))
 
     def plain_ids(
         self, tokenizer: Tokenizer, rows: Sequence[Row], corpora: Sequence[CorpusConfig]
@@ -267,7 +218,7 @@ class Preparation:
             return given
         self.say(0, 0, "learning the tokenizer")
         by_vocabulary: dict[str, list[int]] = {}
-        for place, column in self.columns_by_place:
+        for place, column in enumerate(self.columns):
             if column.kind == "text":
                 by_vocabulary.setdefault(column.codec, []).append(place)
         texts = {name: self.texts(places, kept) for name, places in by_vocabulary.items()}
@@ -280,7 +231,7 @@ class Preparation:
 
     def labels(self, rows: NDArray[np.bool_]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for place, column in self.columns_by_place:
+        for place, column in enumerate(self.columns):
             if column.kind in ("label", "labels"):
                 names = (name for _, row in self.chosen(rows) for name in label_names(column, [row[place]]))
                 found[column.name] = tuple(sorted(set(names)))
@@ -337,7 +288,7 @@ class Preparation:
             self.report.count(reason)
             keep.append(reason is None)
         columns: dict[str, list[Encoded]] = {}
-        for place, column in self.columns_by_place:
+        for place, column in enumerate(self.columns):
             columns[column.name] = wrapped(column, list(compress(ids[column.name], keep)), tokenizer, tag)
             if column.name in words:
                 codec, numbers = tokenizer.codecs[column.codec], words[column.name].numbers
@@ -346,26 +297,6 @@ class Preparation:
                 texts = (row[place] for row in compress(rows, keep))
                 columns[f"{column.name}{WORDS}"] = [[*before, *numbers(codec.words(text))] for text in texts]
         return columns
-
-
-FIRST_TYPE = 4
-"""Word numbers below it, and the tags' behind it, are token ids of their own."""
-
-
-class WordTypes:
-    """Numbers for words, in the order in which they come."""
-
-    def __init__(self, tags: int) -> None:
-        self.first = FIRST_TYPE + tags
-        self.known: dict[str, int] = {}
-
-    def numbers(self, words: list[str]) -> list[int]:
-        known, first = self.known, self.first
-        return [known.setdefault(word, first + len(known)) for word in words]
-
-    @property
-    def words(self) -> list[str]:
-        return list(self.known)
 
 
 def chunks(rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, list[Row]]]:

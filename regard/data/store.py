@@ -10,6 +10,7 @@ key: a hash of everything that went in. Where BPE-dropout is on, `….words.bin`
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -195,3 +196,15 @@ class StoreWriter:
         self._files = {name: (self.folder / f"{self.part}-{self.shards:05d}.{name}.bin").open("wb") for name in every}
         self._ends = dict.fromkeys(self.layouts, 0)
         self.shards += 1
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Of all files but the meta."""
+    return {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != META}
+
+
+def sync_files(folder: Path) -> None:
+    """Returns when everything in the folder is on the disk."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
