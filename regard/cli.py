@@ -254,7 +254,12 @@ def demo(
 
 @app.command()
 def describe(
-    what: Annotated[str, typer.Argument(help="Directory of a run, or name of a preset.", metavar="RUN|PRESET")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="Directory of a run, or name of a preset: PRESET or ARCHITECTURE/PRESET.", metavar="RUN|PRESET"
+        ),
+    ],
     vocabulary: Annotated[int, typer.Option(help="Size of the shared vocabulary, for a preset.", min=1)] = 37_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

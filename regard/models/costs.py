@@ -20,7 +20,7 @@ from regard.models.interface import LinearOutput, Shapes
 
 MATRIX_PRODUCTS = ("mm", "addmm")
 """The operators of projections. What attention itself multiplies, n·d a position, is `bmm` or fused: not counted."""
-MOST_PARTS = 15_000
+MOST_PARTS = 10_000
 """Modules and parameters: each takes time and memory, also on paper, and a stranger's config can ask for any number."""
 
 

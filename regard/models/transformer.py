@@ -28,7 +28,7 @@ from regard.text.symbols import RESERVED, Symbols
 
 NORMS = ("post", "pre")
 SHARES = ("all", "target", "none")
-MOST_LAYERS = 200
+MOST_LAYERS = 128
 """Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 STARTS = ("start", "end", "padding")
 
