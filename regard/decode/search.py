@@ -66,7 +66,8 @@ def nothing_found(what: str, config: SearchConfig) -> RunError:
             "Take another checkpoint, or ask for less."
         )
     return RunError(
-        f"the model gives no finite probability for {what}. Its weights may hold NaN: take another checkpoint."
+        f"the model gives no finite probability for {what}: its weights may hold NaN, or every continuation is banned. "
+        "Take another checkpoint, or ask for less."
     )
 
 

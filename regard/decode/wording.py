@@ -19,8 +19,9 @@ def forbids_words(tokenizer: Tokenizer, banned: Sequence[str], end: int) -> Judg
     inside = re.compile("|".join(whole(word, behind=r"(?!\Z)") for word in banned))
 
     def forbids(tokens: Sequence[int]) -> bool:
-        """A word at the very end may still grow into a longer one, which is not banned."""
-        pattern = at_end if tokens[-1] == end else inside
+        """A word at the very end may still grow into a longer one, which is not banned; if the vocabulary has one."""
+        is_complete = tokens[-1] == end or not tokenizer.target.may_grow(tokens)
+        pattern = at_end if is_complete else inside
         return pattern.search(text_of(tokenizer, tokens)) is not None
 
     return forbids

@@ -91,6 +91,10 @@ class Codec(ABC):
         """Whether none of the ids stands for an unknown word."""
         return UNKNOWN not in ids
 
+    def may_grow(self, ids: Sequence[int]) -> bool:
+        """Whether a further id can make the last word of these longer."""
+        return True
+
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as people should see it; one string an id."""
         return [self._show(index) for index in ids]
@@ -193,6 +197,10 @@ class WordCodec(Codec):
         words = (self._show(index) for index in ids if index == UNKNOWN or self.first <= index < self.size)
         return join_pieces(" ".join(words), self.joiner)
 
+    def may_grow(self, ids: Sequence[int]) -> bool:
+        """Only behind a joiner: every other id begins a word of its own."""
+        return bool(self.joiner) and bool(ids) and self._show(ids[-1]).endswith(self.joiner)
+
     def show_entry(self, entry: int) -> str:
         return self.vocabulary[entry]
 
@@ -210,6 +218,7 @@ class WordPieceCodec(Codec):
 
         super().__init__(tags, len(vocabulary))
         self.vocabulary = list(vocabulary)
+        self._has_further_pieces = any(piece.startswith("##") for piece in vocabulary)
         # Rust's own unknown symbol needs a spelling; the splitter cuts at < and >, so that no text can write it.
         ids = {SPECIALS[UNKNOWN]: UNKNOWN} | {piece: self.first + entry for entry, piece in enumerate(vocabulary)}
         self._rust = Tokenizer(models.WordPiece(vocab=ids, unk_token=SPECIALS[UNKNOWN]))
@@ -234,6 +243,9 @@ class WordPieceCodec(Codec):
             else:
                 words.append(piece.removeprefix("##"))
         return " ".join(words)
+
+    def may_grow(self, ids: Sequence[int]) -> bool:
+        return self._has_further_pieces
 
     def show_entry(self, entry: int) -> str:
         return self.vocabulary[entry]

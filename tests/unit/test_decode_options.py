@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from regard.decode.search import search
 from regard.decode.translate import Translation, Translator
 from regard.errors import ConfigError, RegardError
 from regard.text.codecs import WordCodec
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
 from tests.e2e.toolbox import Outcome
 from tests.unit.test_rules import A, B, Steady, source
 from tests.unit.test_translate import BYTES, TOKENIZER, Echo
@@ -243,6 +244,39 @@ def test_a_banned_word_is_absent_and_its_longer_neighbours_are_not():
     found = translator().translate(["a cat sat", "category", "concat it", "cats"], banned=["cat"])
     assert "cat" not in found[0].text.split()
     assert texts(found)[1:] == ["category", "concat it", "cats"]
+
+
+PETS = ["a cat sat", "cat", "the cats sat", "a dog sat"]
+
+
+def pet_tokenizer(kind: str, joiner: str) -> Tokenizer:
+    texts = [text.replace("cats", f"cat{joiner} s") if joiner else text for text in PETS] * 9
+    config = TokenizerConfig(kind=kind, joiner=joiner, size=300 if kind == "bpe" else 0)
+    return train_tokenizer(config, {"source": lambda: texts, "target": lambda: texts}, num_examples=len(texts))
+
+
+@pytest.mark.parametrize("how", [{"beam": 1}, {"beam": 4}, {"sample": True}], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "joiner"), [("word", ""), ("word", "@@"), ("wordpiece", ""), ("bpe", ""), ("character", ""), ("byte", "")]
+)
+def test_a_word_can_be_banned_whatever_the_tokenizer(kind: str, joiner: str, how: dict[str, Any]):
+    """A word tokenizer cannot make a written word longer, so the word itself must not be written."""
+    tokenizer = pet_tokenizer(kind, joiner)
+    model = Translator(model=Echo(size=tokenizer.target.size), tokenizer=tokenizer)
+    sentences = [text.replace("cats", "cat@@ s") if joiner else text for text in PETS]
+    found = texts(model.translate(sentences, banned=["cat"], **how))
+    assert not any(re.search(r"\bcat\b", text) for text in found)
+    if not how.get("sample"):
+        assert found[2:] == PETS[2:]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_banned_word_of_a_word_tokenizer_gives_way_to_the_next_best(beam: int):
+    codec = WordCodec(["a", "cat", "sat", "dog"])  # the last is the second best of an echo
+    model = Translator(model=Echo(size=codec.size), tokenizer=Tokenizer.pair(codec, codec))
+    assert texts(model.translate(["a cat sat", "cat"], banned=["cat"], beam=beam)) == ["a dog sat", "dog"]
+    phrase = texts(model.translate(["a cat sat"], banned=["cat sat"], beam=beam))[0]
+    assert phrase in ("a cat dog", "a dog sat")  # which are equally likely
 
 
 def test_a_line_in_parts_has_its_prefix_once_and_its_phrases_once():

@@ -113,7 +113,7 @@ def test_sentences_are_searched_side_by_side_within_the_budget_and_freed_places_
     crowd = Crowd()
     Translator(model=crowd, tokenizer=TOKENIZER).translate(lines, beam=2, batch_size=3)
     assert crowd.shapes[:2] == [(2, 24), (1, 16)]  # encoded apart, searched together
-    assert crowd.crowds[0] == (6, 24)
+    assert crowd.crowds[:2] == [(3, 24), (6, 24)]  # the first step of a sentence has one row
     assert max(rows for rows, _ in crowd.crowds) == 6
 
 
@@ -136,7 +136,7 @@ def test_lines_are_prepared_once_and_translated_as_often_as_one_likes():
             return super().encode(text)
 
     codec = Counting(["news"])
-    echo = Translator(model=Echo(), tokenizer=Tokenizer(codec, codec))
+    echo = Translator(model=Echo(), tokenizer=Tokenizer.pair(codec, codec))
     prepared = echo.prepare(SENTENCES, beam=1)
     assert Counting.asked > 0
     Counting.asked, seen = 0, list[int]()
