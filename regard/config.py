@@ -56,6 +56,7 @@ class Config:
         if not 0 <= self.seed < 1 << 63:
             raise ConfigError(f"seed={self.seed} must be at least 0 and below 2^63")
         self._check_task()
+        self._check_dropout()
         self._check_corpora()
 
     def _check_task(self) -> None:
@@ -87,6 +88,17 @@ class Config:
                 f"train.consistency={self.train.consistency} compares two passes under dropout, but model.dropout=0; "
                 f"set it above 0, or train.consistency=0"
             )
+
+    def _check_dropout(self) -> None:
+        """Under BPE-dropout a text has other tokens in each epoch, so nothing can speak of them."""
+        columns = {column.name: column for column in task_of(self).columns(self.data)}
+        for column in columns.values():
+            speaks_of_tokens = column.kind in ("positions", "labels") and column.of in columns
+            if self.tokenizer.dropout and speaks_of_tokens and columns[column.of].kind == "text":
+                raise ConfigError(
+                    f"tokenizer.dropout={self.tokenizer.dropout} splits {column.of} anew in each epoch, but "
+                    f"{column.name} speaks of its tokens; set tokenizer.dropout=0"
+                )
 
     def _check_corpora(self) -> None:
         """That every corpus names files of the task's columns."""

@@ -134,7 +134,7 @@ def load_ensemble(paths: Sequence[str | Path]) -> Translator:
     translators = (first, *others)
     limits = {
         name: min((limit for each in translators if (limit := getattr(each, name)) is not None), default=None)
-        for name in ("max_source", "max_positions", "max_target")
+        for name in ("max_source", "max_source_positions", "max_target")
     }
     return replace(first, model=Ensemble(models), **limits)
 

@@ -46,6 +46,9 @@ class Column:
     """Numbers: how many make a position."""
     extended: bool = False
     """Text: unknown words have ids of their own behind the vocabulary, so that they can be copied."""
+    per_token: bool = False
+    """Labels of a text: one for each token, its symbols not counted. A word's stands at its first token; at the others
+    stands the number of classes, which means none."""
     of: str = ""
     """Positions: the column that they point into, its symbols not counted. Labels: the column that has one for each
     word (of text, as `str.split` gives them) or each position. Extended text: the column whose words it copies.

@@ -1,6 +1,6 @@
 """Rows in: for each example its columns as they lie in the files, a line or vectors, all of the same number."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from regard.data.columns import Column, ColumnError, Encoded, plain
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.copying import with_own_words
-from regard.errors import ConfigError, CorpusError
+from regard.data.relations import check_related, spread_labels
+from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
 from regard.text.tokenizer import Tokenizer
 
@@ -63,43 +64,9 @@ def encoded_rows(
     try:
         encoded = {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
         check_related(columns, rows, encoded)
-        return with_own_words(columns, rows, encoded, tokenizer)
+        return with_own_words(columns, rows, spread_labels(columns, rows, encoded, tokenizer), tokenizer)
     except ColumnError as bad:
         raise located(bad, columns, corpora, data, base, read) from None
-
-
-def check_related(columns: Sequence[Column], rows: Sequence[Row], encoded: Mapping[str, Sequence[Encoded]]) -> None:
-    """That positions point into the column they are `of`, and that labels are as many as its words or positions."""
-    places = {column.name: place for place, column in enumerate(columns)}
-    for column in columns:
-        if not column.of or column.kind not in ("positions", "labels"):
-            continue
-        if column.of not in places:
-            raise ConfigError(f"the column {column.name} is of {column.of}, but the task has no such column")
-        other = columns[places[column.of]]
-        for number, (row, own) in enumerate(zip(rows, encoded[column.name], strict=True)):
-            length = len(encoded[column.of][number])
-            has_words = column.kind == "labels" and other.kind == "text"
-            count = len(row[places[column.of]].split()) if has_words else length
-            if why := mismatch(column, own, count, "word" if has_words else "position"):
-                raise ColumnError(f"{why} Mend the line.", column, row[places[column.name]], row)
-
-
-def mismatch(column: Column, own: Encoded, count: int, what: str) -> str:
-    """Why a column does not fit the one it is of; empty if it does."""
-    if column.kind == "labels":
-        return "" if len(own) == count else labels_differ(column, len(own), count, what)
-    most = max(own, default=-1)
-    return "" if most < count else f"the {column.name} {most} is beyond {column.of}, which has {some(count, what)}."
-
-
-def labels_differ(column: Column, labels: int, count: int, what: str) -> str:
-    return f"the {column.name} has {some(labels, 'label')}, but {column.of} has {some(count, what)}."
-
-
-def some(count: int, what: str) -> str:
-    """`1 word`, `2 words`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def same_row(one: Sequence[Any], other: Sequence[Any]) -> bool:

@@ -49,7 +49,7 @@ class Translator:
     target_language: str | None = None
     max_source: int | None = None
     """The most source tokens that the model was trained on, end symbol not counted; a longer line is split."""
-    max_positions: int | None = None
+    max_source_positions: int | None = None
     """The most source positions that the model can take, all symbols counted; padding stays within it."""
     max_target: int | None = None
     """The most target tokens the model gives, end symbol counted; a longer translation is cut, and says so."""
@@ -277,7 +277,7 @@ class Translator:
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> Source:
         length = padded_length(max(map(len, rows)))
-        return moved(Source.of(rows, length=min(length, self.max_positions or length)), self.device)
+        return moved(Source.of(rows, length=min(length, self.max_source_positions or length)), self.device)
 
     # Reading what was found
 

@@ -64,7 +64,7 @@ def open_translator(trained: Trained) -> Translator:
         source_language=trained.data.source_language or None,
         target_language=trained.data.target_language or None,
         max_source=min((one for one in most if one is not None), default=None),
-        max_positions=limit,
+        max_source_positions=limit,
         max_target=trained.limits.target,
     )
 

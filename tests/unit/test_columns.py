@@ -17,10 +17,10 @@ from regard.data.copying import own_words
 from regard.data.feed import Feed, Position
 from regard.data.fill import fill
 from regard.data.prepare import Assignment, prepare
+from regard.data.relations import check_related
 from regard.data.rows import (
     aligned,
     beside,
-    check_related,
     encoded_rows,
     files_of,
     located,
@@ -516,3 +516,17 @@ def test_a_pair_of_texts_and_a_label(tmp_path: Path):
         assert len(first.values) == len(second.values) == len(labels)
     assert [names[int(example["holds"][0])] for example in store.valid_examples()] == lines["holds"]
     assert store.valid_texts()["claim"] == lines["claim"]
+
+
+@pytest.mark.parametrize("codec", [ByteCodec(), WordCodec(["ein", "kleiner", "Hund"])], ids=["byte", "word"])
+def test_labels_per_word_stand_at_the_first_token_of_their_words(codec: Any):
+    columns = (Column("text"), Column("tags", kind="labels", of="text", per_token=True, counts=False))
+    tokenizer = Tokenizer({"text": codec}, labels={"tags": ("A", "B")})
+    rows = [("ein kleiner Hund", "A B A"), ("Hund", "B")]
+    ids = encoded_rows(columns, rows, tokenizer, [], DataConfig(), Path())
+    for number, (text, labels) in enumerate(rows):
+        own = ids["tags"][number]
+        assert len(own) == len(ids["text"][number])
+        starts = word_starts(columns[0], tokenizer, text)
+        assert [own[start] for start in starts] == ["AB".index(label) for label in labels.split()]
+        assert sum(label < 2 for label in own) == len(text.split())

@@ -1,0 +1,70 @@
+"""Columns that speak of each other: positions that point into one, labels for its words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from regard.data.columns import Column, ColumnError, Encoded, word_starts
+from regard.errors import ConfigError
+from regard.text.tokenizer import Tokenizer
+
+Row = Sequence[Any]
+
+
+def check_related(columns: Sequence[Column], rows: Sequence[Row], encoded: Mapping[str, Sequence[Encoded]]) -> None:
+    """That positions point into the column they are `of`, and that labels are as many as its words or positions."""
+    places = {column.name: place for place, column in enumerate(columns)}
+    for column in columns:
+        if not column.of or column.kind not in ("positions", "labels"):
+            continue
+        if column.of not in places:
+            raise ConfigError(f"the column {column.name} is of {column.of}, but the task has no such column")
+        other = columns[places[column.of]]
+        for number, (row, own) in enumerate(zip(rows, encoded[column.name], strict=True)):
+            length = len(encoded[column.of][number])
+            has_words = column.kind == "labels" and other.kind == "text"
+            count = len(row[places[column.of]].split()) if has_words else length
+            if why := mismatch(column, own, count, "word" if has_words else "position"):
+                raise ColumnError(f"{why} Mend the line.", column, row[places[column.name]], row)
+
+
+def mismatch(column: Column, own: Encoded, count: int, what: str) -> str:
+    """Why a column does not fit the one it is of; empty if it does."""
+    if column.kind == "labels":
+        return "" if len(own) == count else labels_differ(column, len(own), count, what)
+    most = max(own, default=-1)
+    return "" if most < count else f"the {column.name} {most} is beyond {column.of}, which has {some(count, what)}."
+
+
+def labels_differ(column: Column, labels: int, count: int, what: str) -> str:
+    return f"the {column.name} has {some(labels, 'label')}, but {column.of} has {some(count, what)}."
+
+
+def some(count: int, what: str) -> str:
+    """`1 word`, `2 words`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def spread_labels(
+    columns: Sequence[Column], rows: Sequence[Row], encoded: Mapping[str, list[Encoded]], tokenizer: Tokenizer
+) -> dict[str, list[Encoded]]:
+    """The same, where labels with `per_token` stand at the first token of their words."""
+    found = dict(encoded)
+    places = {column.name: place for place, column in enumerate(columns)}
+    for column in columns:
+        if not column.per_token:
+            continue
+        text = columns[places[column.of]]
+        none = len(tokenizer.labels[column.name])
+        found[column.name] = [
+            at_starts(own, word_starts(text, tokenizer, row[places[column.of]]), len(ids), none)
+            for row, own, ids in zip(rows, encoded[column.name], encoded[column.of], strict=True)
+        ]
+    return found
+
+
+def at_starts(labels: Encoded, starts: Sequence[int], length: int, none: int) -> list[int]:
+    """A label for each of `length` tokens: a word's at its first, and `none` at the others."""
+    spread = [none] * length
+    for label, start in zip(labels, starts, strict=True):
+        spread[start] = int(label)
+    return spread
