@@ -1,6 +1,6 @@
 """The steps of a beam search: hypotheses grow, end, are recorded and leave.
 
-Axes: L lanes (a sentence has one, or with diverse groups one a group), W open hypotheses of each, N finished ones kept,
+Axes: L lanes (one per sentence, or per diverse group), W open hypotheses of each, N finished ones kept,
 T room for tokens, S source positions, R = L·W rows of the model's state, V output classes.
 """
 
@@ -60,7 +60,7 @@ class Beams:
         return self._last.flatten()
 
     def admit(self, requests: Sequence[tuple[int, Request]]) -> None:
-        """Each with one hypothesis a lane, of which nothing is written; the other places are empty."""
+        """Each lane with one empty hypothesis; its other places are unused."""
         lanes = [lane for number, request in requests for lane in self._lanes_of(number, request)]
         count, width, nbest = len(lanes), self.config.width, self.config.nbest
         totals = torch.full((count, width), -math.inf, device=self._totals.device)
@@ -179,7 +179,7 @@ class Beams:
         self, candidates: Candidates, covered: Float[Tensor, "L W S"] | None, log_probs: Float[Tensor, "L W V"]
     ) -> None:
         """Record the candidates that end and are among the best so far."""
-        # An end symbol behind the W best candidates has fallen out of the beam, like any other token there.
+        # An end symbol ranked below the W best candidates has fallen out of the beam, like any other token there.
         scores, parents, tokens = (part[:, : self.config.width] for part in candidates)
         ended = tokens == self.symbols.end
         if not bool(ended.any()):
@@ -314,7 +314,7 @@ class Beams:
         return lane.number * self.config.groups + lane.group
 
     def _fate(self, token: int, place: int) -> str:
-        """Of a candidate that does not stay open; an end symbol behind the W best has fallen out of the beam."""
+        """Of a candidate that does not stay open; an end symbol below the W best has fallen out of the beam."""
         return FINISHED if token == self.symbols.end and place < self.config.width else DROPPED
 
     def _tell(

@@ -1,6 +1,6 @@
 """What a step of a search may choose from, and the choosing; and what comes out of it in the end.
 
-Axes: L lanes (a sentence has one, or with diverse groups one a group), W open hypotheses of each, K candidates,
+Axes: L lanes (one per sentence, or per diverse group), W open hypotheses of each, K candidates,
 S source positions, R = L·W rows of the model's state, V output classes.
 """
 
@@ -52,7 +52,7 @@ def interleaved(groups: Sequence[Candidates]) -> Candidates:
 
 
 def write_choices(candidates: Candidates, lane: int, choices: Sequence[Choice]) -> None:
-    """The choices in a lane's first places, and −∞ in those behind."""
+    """The choices in a lane's first places, and −∞ in the rest."""
     candidates.scores[lane] = -math.inf
     for place, choice in enumerate(choices):
         candidates.scores[lane, place] = choice.score
@@ -71,7 +71,7 @@ def best_candidates(totals: Float[Tensor, "L W"], ranked: Float[Tensor, "R V"], 
 
 
 def open_candidates(candidates: Candidates, width: int, end: int) -> Candidates:
-    """The `width` best that do not end, or as many as there are; behind them, with −∞, some that do."""
+    """The `width` best that do not end, or as many as there are; then, with −∞, some that do."""
     ended = candidates.tokens == end
     order = ended.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
     scores = candidates.scores.masked_fill(ended, -math.inf)

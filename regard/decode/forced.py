@@ -29,7 +29,7 @@ class Forced:
     token_scores: list[float] = field(default_factory=list)
     """The log-probability of each token and of the end symbol."""
     attention: list[Float[Tensor, "Y N S"]] = field(default_factory=list)
-    """Where in its own source it looked when it was asked for each of them; empty where nobody asked."""
+    """Where in its own source it looked when it was asked for each of them; empty unless asked for."""
     best: list[list[tuple[int, float]]] = field(default_factory=list)
     """At each of them the likeliest tokens with their log-probabilities, best first."""
 

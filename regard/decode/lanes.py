@@ -1,6 +1,6 @@
 """The open hypotheses that a step of a beam search extends, as data.
 
-Axes: L lanes (a sentence has one, or with diverse groups one a group), W open hypotheses of each, T tokens so far.
+Axes: L lanes (one per sentence, or per diverse group), W open hypotheses of each, T tokens so far.
 """
 
 from __future__ import annotations

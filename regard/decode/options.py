@@ -160,4 +160,4 @@ def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
 
 
 def ignore(_: object) -> None:
-    """What nobody looks at."""
+    """The default of `progress` and `report`: does nothing."""

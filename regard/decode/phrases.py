@@ -41,7 +41,7 @@ class Progress:
         return begun | {phrase[0] for phrase in self.waiting}
 
     def advance(self, token: int) -> Progress:
-        """Behind one token more; of what was begun stays the longest end that begins a phrase."""
+        """After one token more; of what was begun stays the longest end that begins a phrase."""
         part = (*self.part, token)
         while part and not any(phrase[: len(part)] == part for phrase in self.waiting):
             part = part[1:]

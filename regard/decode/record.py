@@ -12,7 +12,7 @@ OPEN, DROPPED, FINISHED, CUT = "open", "dropped", "finished", "cut"
 
 @dataclass(slots=True)
 class Node:
-    """One token behind its parent."""
+    """One token of a hypothesis."""
 
     parent: int
     """Its place in the tree's nodes; −1 for the root, the start symbol."""
@@ -66,7 +66,7 @@ class Tree:
 
 @dataclass(slots=True)
 class Recorder:
-    """Handed to a search, it keeps a tree a sentence; with diverse groups a tree a group: sentence · groups + group."""
+    """Handed to a search, it keeps one tree per sentence, or per diverse group: number sentence · groups + group."""
 
     trees: dict[int, Tree] = field(default_factory=dict)
 

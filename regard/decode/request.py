@@ -24,7 +24,7 @@ class Demands:
     phrases: tuple[tuple[int, ...], ...] = ()
     """What it holds, each as often as it is named."""
     forbids: Judge | None = None
-    """True where the newest token must not have come; behind the end symbol the translation is judged as a whole."""
+    """True where the newest token must not have come; after the end symbol the translation is judged as a whole."""
     ends: Judge | None = None
     """True where the translation is complete without an end symbol."""
 

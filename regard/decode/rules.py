@@ -60,7 +60,7 @@ def ranking(
     """What a search ranks by: the model's log-probabilities, penalised if asked for, and −∞ for what is banned.
 
     What is banned takes nothing from the others: they keep their probability. `log_probs` itself is changed where no
-    penalty asks for a tensor apart: what is banned is never chosen, so nobody asks for its probability.
+    penalty asks for a tensor apart: what is banned is never chosen, so its probability is not needed.
     """
     ranked = log_probabilities(penalised_by_row(logits, written, config)) if config.penalises else log_probs
     ban(ranked, written, config, symbols)

@@ -3,7 +3,7 @@
 A token is drawn as argmax(logits + noise), where the noise depends on (seed, sentence, draw, position) alone: the same
 sentence gets the same draw in any batch, in any order, beside any neighbours.
 
-Axes: R rows (a sentence has one a draw), T room for tokens, V output classes.
+Axes: R rows (one per draw of each sentence), T room for tokens, V output classes.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Draws:
         self._last, self._lengths = tokens, self._lengths + 1
 
     def _noisy(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
-        """The logits behind every rule, with noise; −∞ for what may not be drawn."""
+        """The logits after every rule, with noise; −∞ for what may not be drawn."""
         config = self.config
         prefixes = {row: each.demands.prefix for row, each in enumerate(self._rows) if each.demands.prefix}
         written = Written(self._tokens, self._lengths, prefixes)

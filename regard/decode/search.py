@@ -78,7 +78,7 @@ def requests_for(
     max_lengths: Sequence[int] | None,
     demands: Sequence[Demands] | None,
 ) -> list[Request]:
-    """One a sentence of `source`."""
+    """One request per sentence of `source`."""
     limits = length_limits(source, config, max_lengths)
     demands = [NO_DEMANDS] * len(limits) if demands is None else demands
     if len(demands) != len(limits):

@@ -6,7 +6,7 @@
         stepper.step()
         for number, hypotheses in stepper.finished().items(): …
 
-A bulk translation refills freed places, a server admits what arrives and cancels what nobody waits for any more, and
+A bulk translation refills freed places, a server admits what arrives and cancels what its client abandoned, and
 `search` is the plain loop. Whatever the
 order of admission, a sentence's hypotheses have the bits that they would have alone.
 
@@ -58,7 +58,7 @@ class Rows:
     """Which row of the model's state a hypothesis has.
 
     Each has its own. Only the hypotheses of a new sentence, which are all alike, have one together: there are `fresh`
-    such sentences of `width` hypotheses each, behind `old` hypotheses that have taken a step.
+    such sentences of `width` hypotheses each, after `old` hypotheses that have taken a step.
     """
 
     old: int
@@ -161,7 +161,7 @@ class Stepper:
         return done
 
     def _join(self, group: Sequence[tuple[int, Request]], state: Any, device: torch.device) -> None:
-        """Let requests join that are encoded in `state`, a row each."""
+        """Let requests join that are encoded in `state`, one row per request."""
         if self._frontier is None:
             symbols = self.model.symbols
             self._frontier = (

@@ -56,7 +56,7 @@ class Translator:
     device: torch.device | str = "cpu"
 
     def translate(self, sentences: Sequence[str] | str, **options: Unpack[Options]) -> list[Translation]:
-        """One translation a sentence, in order; a blank sentence gives an empty one. For the options see `Options`."""
+        """One translation per sentence, in order; a blank sentence gives an empty one. `Options` lists the options."""
         texts = [sentences] if isinstance(sentences, str) else sentences
         return self.run(self._prepare(texts, job_for(self.config, options)))
 
@@ -72,7 +72,7 @@ class Translator:
     def run(
         self, prepared: Prepared, *, progress: Callable[[int], None] | None = None, before: int = 0
     ) -> list[Translation]:
-        """One translation a prepared sentence, in order. `progress` counts from `before`; by default the job's."""
+        """One translation per prepared sentence, in order. `progress` counts from `before`; by default the job's."""
         tell, lines = progress or prepared.job.progress, [line for line in prepared.lines if line is not None]
         blank = before + len(prepared.lines) - len(lines)
         done = iter(self._run(prepared.units, prepared.job, lambda share: tell(blank + int(share * len(lines)))))

@@ -53,7 +53,7 @@ BLANK = Translation(text="", score=0.0, tokens=(), finished=True)
 
 
 def merged(line: Line, translations: Sequence[Translation], joiner: str) -> Translation:
-    """The translation of a line from those of its units; behind one that a stop string has ended comes nothing."""
+    """The translation of a line from those of its units; nothing follows one that a stop string has ended."""
     if line.whole:
         return translations[0]
     done = 1 + next((place for place, one in enumerate(translations) if is_stopped(one)), len(translations) - 1)
@@ -70,7 +70,7 @@ def is_stopped(translation: Translation) -> bool:
 
 
 def joined(translations: Sequence[Translation], text: str, alignment: Alignment | None) -> Translation:
-    """Several as one: scores are summed, tokens put behind each other; there are no alternatives to the whole."""
+    """Several as one: scores are summed, tokens concatenated; there are no alternatives to the whole."""
     return Translation(
         text=text,
         score=sum(one.score for one in translations),

@@ -38,7 +38,7 @@ class State(Protocol):
         ...
 
     def join(self, other: Self) -> Self:
-        """These rows, and behind them those of `other`, which may have taken fewer or more steps.
+        """These rows, followed by those of `other`, which may have taken fewer or more steps.
 
         Where the two give logits of different widths, the joined state fills the narrower up with −∞.
         """
@@ -53,11 +53,11 @@ class Decodable(Protocol):
     """Which of the classes start and end an output, and which are never generated."""
 
     def start(self, source: Source) -> Any:
-        """Encode; the state has one row a sentence."""
+        """Encode; the state has one row per sentence."""
         ...
 
     def step(self, tokens: Int[Tensor, " R"], state: Any) -> tuple[Float[Tensor, "R V"], Any]:
-        """Logits of the token that follows `tokens`, and the state behind it."""
+        """Logits of the token that follows `tokens`, and the next state."""
         ...
 
 

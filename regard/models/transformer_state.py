@@ -1,8 +1,8 @@
 """What a Transformer's decoder remembers between two steps, for rows of any age.
 
 Rows that joined together are a wave: their keys and values lie in one tensor, as long as the oldest of them needs. Each
-wave is an attention call of its own, so that young rows do not pay for old ones, nobody is copied when others join, and
-only a wave that somebody leaves is copied. Small waves, and those of about one age, are merged: there are few calls.
+wave is an attention call of its own, so that young rows do not pay for old ones, nothing is copied when others join,
+and only a wave that rows leave is copied. Small waves, and those of about one age, are merged: there are few calls.
 
 Axes: R rows, M sentences, W rows of each, S source positions, K positions read.
 """
@@ -28,7 +28,8 @@ CALL = 256
 class Claim:
     """Steps that were written into the keys and values that some waves share.
 
-    A step writes behind what all of them may look at. Only the newest may do so: the second step from one state copies.
+    A step writes after the positions that all of them may look at. Only the newest may do so: the second step from one
+    state copies.
     """
 
     written: int = 0
@@ -39,7 +40,7 @@ class Wave:
     """Rows that are stepped in one call, and the source of each sentence once for all its rows.
 
     Pasts and memories have room for a multiple of `KEY_STRIDE` positions, as many as the oldest row and the longest
-    source need; what lies behind a row's own is masked.
+    source need; positions after a row's own are masked.
     """
 
     memories: tuple[KVCache, ...]  # a decoder layer each, M sentences
@@ -63,7 +64,7 @@ class Wave:
         return self.span[0] if self.span[0] == self.span[1] else self.ages
 
     def mask(self) -> Bool[Tensor, "_ 1 1 K"]:
-        """What each row may look at behind this step, or all of them, where they are of one age."""
+        """What each row may look at after this step, or all of them, where they are of one age."""
         ages = self.ages[:1] if self.span[0] == self.span[1] else self.ages
         return lengths_mask(ages + 1, self.pasts[0].size)
 
@@ -83,7 +84,7 @@ class Wave:
         )
 
     def join(self, other: Wave) -> Wave:
-        """These rows, and behind them those of `other`, in one wave."""
+        """These rows, followed by those of `other`, in one wave."""
         if self.width != other.width:
             return self._apart().join(other._apart())
         size = max(self.memory_mask.size(-1), other.memory_mask.size(-1))
@@ -108,7 +109,7 @@ class Wave:
         return replace(self, pasts=pasts, claim=Claim(1), written=1, parents=None)
 
     def older(self) -> Wave:
-        """Behind a step that was written."""
+        """After a step that was written."""
         return replace(self, ages=self.ages + 1, span=(self.span[0] + 1, self.span[1] + 1))
 
     def _at_home(self, size: int) -> tuple[KVCache, ...]:
@@ -141,7 +142,7 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class TransformerState:
-    """The rows of all waves, one behind the other."""
+    """The rows of all waves, one wave after the other."""
 
     waves: tuple[Wave, ...]
 
@@ -202,5 +203,5 @@ def pairs(ones: tuple[KVCache, ...], others: tuple[KVCache, ...]) -> zip[tuple[K
 
 
 def widened(mask: Bool[Tensor, "M 1 1 S"], size: int) -> Bool[Tensor, "M 1 1 size"]:
-    """With positions behind, at which nobody looks."""
+    """With further positions, which are masked."""
     return F.pad(mask, (0, size - mask.size(-1)))

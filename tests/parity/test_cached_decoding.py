@@ -291,6 +291,12 @@ def test_a_probe_sees_in_steps_what_it_sees_in_the_whole_pass():
         for place in range(4):
             stepped.looks.clear()
             _, state = model.step(tokens[:, place], state, stepped)
-    # The encoder's looks come first; then, layer by layer, the decoder's at itself and at the source.
-    for seen, last in zip(probe.looks[2:], stepped.looks, strict=True):
+    seen_by, last_by = ({look.block: look for look in one.looks if look.side == "decoder"} for one in (probe, stepped))
+    assert (
+        seen_by.keys()
+        == last_by.keys()
+        == {f"decoder.{layer}.{kind}" for layer in (0, 1) for kind in ("self", "cross")}
+    )
+    for block, last in last_by.items():
+        seen = seen_by[block]
         assert torch.allclose(seen.weights[:, :, -1:], last.weights, rtol=0, atol=1e-12)

@@ -145,7 +145,7 @@ def test_rows_that_continue_themselves_are_not_reordered():
     assert {kind for kind, _ in model.log} == {"step"}
     model = Chain(GARDEN_PATH)
     search(model, source(1), SearchConfig(beam=2))
-    assert model.log[:2] == [("reorder", [0, 0]), ("step", [0, 0])]  # a beam has all its rows from the start
+    assert model.log[:2] == [("step", [0]), ("reorder", [0, 0])]  # the first step has one row for the whole beam
 
 
 def test_padding_and_start_are_never_generated_and_take_nothing_from_the_score():
