@@ -57,7 +57,7 @@ def test_parameters_are_those_of_the_formula(config: TransformerConfig, source: 
     assert parameter_count(config, shapes) == transformer_costs.parameters(config, shapes["source"], target)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(config=configs, source=sizes, target=sizes)
 def test_multiplications_are_those_of_the_formula(config: TransformerConfig, source: int, target: int):
     shapes = shapes_for(config, source, target)
