@@ -10,12 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from regard.config import build_config
+from regard.data.columns import Column
+from regard.errors import ConfigError
 from regard.models import ARCHITECTURES
 from regard.tasks import TASKS
 from tests.e2e.toolbox import LEXICON, ROOT, Outcome, chosen, environment, write_corpus
@@ -268,3 +272,18 @@ def test_a_model_that_does_not_serve_the_task_is_refused(call: Call, tmp_path: P
     call(*order).refusal("unknown key data.train.placce; did you mean data.train.place?")
     order = recipe(tmp_path, "lagrest", "finder", {"numbers": numbers})
     call(*order).refusal("task='lagrest' is not one of translate")
+
+
+def test_a_batch_smaller_than_a_packed_row_is_refused(call: Call, tmp_path: Path) -> None:
+    columns = {"text": written(tmp_path, "a.text", ["ba do fi"] * 50)}
+    refused = call(*recipe(tmp_path, "stream", "bigram", columns, batch_tokens=16))
+    refused.refusal("train.batch_tokens=16 is less than a packed row (32 tokens)", "raise it")
+
+
+def test_nothing_speaks_of_tokens_that_change_in_each_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = (Column("text"), Column("label", kind="labels", of="text", per_token=True, counts=False))
+    monkeypatch.setitem(TASKS, "label", replace(TOY_TASKS["label"], columns=lambda _: columns))
+    table = {"task": "label", "model": {"architecture": "bag"}, "preset": "none", "train": {"schedule": "constant"}}
+    build_config(table)
+    with pytest.raises(ConfigError, match=r"tokenizer\.dropout=0\.1 splits text anew in each epoch, but label speaks"):
+        build_config(table | {"tokenizer": {"kind": "bpe", "dropout": 0.1}})
