@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from regard.config import Config
 from regard.data.config import CorpusConfig
@@ -58,9 +58,14 @@ def class_of(cls: type[Any], each: Field[Any]) -> type[Any] | None:
     return next((found for found in (hint, *get_args(hint)) if isinstance(found, type) and is_dataclass(found)), None)
 
 
+def is_list(cls: type[Any], each: Field[Any]) -> bool:
+    """Whether a key holds several tables."""
+    return get_origin(get_type_hints(cls)[each.name]) is tuple
+
+
 def section(title: str, cls: type[Any]) -> str:
     notes = comments(cls)
-    own = [each for each in fields(cls) if each.name != "model" and class_of(cls, each) is None]
+    own = [each for each in fields(cls) if each.name != "model" and (class_of(cls, each) is None or is_list(cls, each))]
     rows = [row(cls, each, notes.get(each.name, "")) for each in own]
     lines = [f"## {title}", "", one_line(inspect.cleandoc(cls.__doc__ or "")), ""]
     return "\n".join([*lines, "| key | default | what it is |", "|---|---|---|", *rows, ""])
@@ -68,7 +73,7 @@ def section(title: str, cls: type[Any]) -> str:
 
 def row(cls: type[Any], each: Field[Any], note: str) -> str:
     kind = KINDS.get(get_type_hints(cls)[each.name], "")
-    default = "–" if each.default is MISSING else f"`{shown(each.default)}`"
+    default = "–" if each.default is MISSING or each.default == () else f"`{shown(each.default)}`"
     name = "`source`, `target` …" if (cls, each.name) == (CorpusConfig, "files") else f"`{each.name}`"
     return f"| {name} | {default} | {escaped(note) or kind} |"
 

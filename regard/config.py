@@ -85,8 +85,8 @@ class Config:
             )
         if self.train.consistency and not architecture.is_random(self.model):
             raise ConfigError(
-                f"train.consistency={self.train.consistency} compares two passes under dropout, but model.dropout=0; "
-                f"set it above 0, or train.consistency=0"
+                f"train.consistency={self.train.consistency} compares two passes under dropout, but this model "
+                f"has none switched on; set model.dropout above 0, or train.consistency=0"
             )
 
     def _check_dropout(self) -> None:

@@ -53,13 +53,9 @@ class Padded:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a decoder may look at: one or more padded inputs, and ids of this row's own.
-
-    `extra` holds the ids that exist in one row only (words copied from its source); a model without copying ignores it.
-    """
+    """What a decoder may look at: one or more padded inputs."""
 
     inputs: tuple[Padded, ...]
-    extra: Int[Tensor, "B _"] | None = None
 
     @classmethod
     def of(cls, *columns: Sequence[Row], fill: int = 0, length: int = 0) -> Self:
@@ -69,9 +65,8 @@ class Source:
     @classmethod
     def joined(cls, parts: Sequence[Source]) -> Self:
         """The sentences of all, whose inputs are equally long."""
-        extras = [part.extra for part in parts if part.extra is not None]
         inputs = zip(*(part.inputs for part in parts), strict=True)
-        return cls(tuple(Padded.joined(same) for same in inputs), torch.cat(extras) if extras else None)
+        return cls(tuple(Padded.joined(same) for same in inputs))
 
     @property
     def values(self) -> Shaped[Tensor, "B S *features"]:
@@ -88,7 +83,7 @@ class Source:
 
     def rows(self, index: Int[Tensor, " R"]) -> Source:
         """These sentences, in this order; one may be repeated."""
-        return Source(tuple(one.rows(index) for one in self.inputs), None if self.extra is None else self.extra[index])
+        return Source(tuple(one.rows(index) for one in self.inputs))
 
 
 @dataclass(frozen=True, slots=True)

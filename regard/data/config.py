@@ -50,6 +50,7 @@ class DataConfig:
     target_language: str = ""
     """Target language code."""
     train: tuple[CorpusConfig, ...] = ()
+    """Training corpora, a table each."""
     valid: tuple[CorpusConfig, ...] = ()
     """Validation corpora. If empty, a slice of the training pairs is held out, chosen by hash so that duplicates stay
     together."""

@@ -24,6 +24,10 @@ def with_own_words(
         if not column.extended:
             continue
         codec = word_codec(column, tokenizer)
+        if column.of and tokenizer.codecs[columns[places[column.of]].codec] is not codec:
+            raise ConfigError(
+                f"{column.name} copies words of {column.of}, so both need one vocabulary; set tokenizer.joint=true"
+            )
         found[column.name] = [
             extended(
                 list(own), row[places[column.name]], own_words(row[places[column.of or column.name]], codec), codec

@@ -14,6 +14,9 @@ from regard.data.packing import Packed
 from regard.data.store import Series, Store
 from regard.text.tokenizer import Tokenizer
 
+UNBOUNDED = 1 << 62
+"""Tokens of a text that is packed: it may be longer than a row."""
+
 Collate = Callable[[Sequence[Example]], Any]
 """Some examples as a batch of the task."""
 
@@ -38,7 +41,7 @@ class Feed:
         self.store, self.tokenizer, self.collate = store, tokenizer, collate
         self.weights = np.asarray(corpus_weights, np.float64)[store.corpora]
         self.budget, self.seed, self.dropout, self.packed = budget, seed, dropout, packed
-        self._longest = min(budget, max_length or budget)
+        self._longest = UNBOUNDED if packed else min(budget, max_length or budget)
         self._plain = {column.name: store.column(column.name) for column in store.columns}
         self._counted = [column.name for column in store.columns if column.counts]
         if not packed:

@@ -92,7 +92,7 @@ def located(
 
 
 def files_of(columns: Sequence[Column], corpus: CorpusConfig) -> list[str]:
-    """Every file that a corpus is read from, as the recipe names it; those of lengths only where they are there."""
+    """Every file that a corpus names, as the recipe has it."""
     return [corpus.files[column.name] for column in columns if column.name in corpus.files]
 
 

@@ -28,7 +28,7 @@ from regard.text.symbols import Symbols
 ROOM = 16
 """Tokens by which the table of hypotheses grows."""
 POSITIONS = 8
-"""Sums over source positions run over a multiple of so many, as those of attention do (`nn/attention.py`)."""
+"""Sums over source positions run over a multiple of so many, so that no bit depends on how much is padding."""
 
 
 class Beams:

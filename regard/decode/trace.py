@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regard.data.columns import SOURCE
 from regard.decode.forced import Forced
 from regard.text.tokenizer import Tokenizer
 
@@ -46,8 +47,8 @@ def traced(
     tokenizer: Tokenizer, source: str, tag: str | None, tokens: Sequence[int], forced: Forced, end: int
 ) -> tuple[Step, ...]:
     """The steps that wrote `tokens` and, where it came, the end symbol."""
-    tags = [] if tag is None else [f"<{tag}>"]
-    seen = [*tags, *tokenizer.source.pieces([*tokenizer.source.encode(source), end])]
+    tags = [f"<{tag}>"] * len(SOURCE.before(tokenizer, tag))
+    seen = [*tags, *tokenizer.source.pieces(SOURCE.ids(tokenizer, source, tag)[len(tags) :])]
     steps: list[Step] = []
     for place, (attention, best) in enumerate(zip(forced.attention, forced.best, strict=True)):
         shares = attention.mean((0, 1))[: len(seen)]

@@ -151,7 +151,9 @@ class Translator:
 
     def _longest(self, job: Job) -> int | None:
         """Tokens of a line that is translated as a whole."""
-        return None if self.max_source is None else max(self.max_source - (job.tag is not None), 1)
+        return (
+            None if self.max_source is None else max(self.max_source - len(SOURCE.before(self.tokenizer, job.tag)), 1)
+        )
 
     def _fits(self, ids: Sequence[int], job: Job) -> bool:
         """Whether a line with these ids, the symbols around it counted, is translated as a whole."""
@@ -319,7 +321,7 @@ class Translator:
         """`text` is what the tokens became; words that a stop string cut off are not in it."""
         if job.heads is None:
             return None
-        tags = int(job.tag is not None)
+        tags = len(SOURCE.before(self.tokenizer, job.tag))
         attention = [look[:, :, tags:] for look in forced.attention]
         words = source_words(self.tokenizer, source), target_words(self.tokenizer.target, tokens)
         return align(attention, job.heads, *words).of_first(len(text.split()))

@@ -11,7 +11,8 @@ from torch import nn
 @contextmanager
 def evaluating(model: object) -> Generator[None]:
     """Without dropout inside the block; what was in training mode is so again afterwards. Also for an ensemble."""
-    parts = [part for part in getattr(model, "models", (model,)) if isinstance(part, nn.Module) and part.training]
+    members = (model,) if isinstance(model, nn.Module) else getattr(model, "models", ())
+    parts = [part for part in members if isinstance(part, nn.Module) and part.training]
     for part in parts:
         part.eval()
     try:

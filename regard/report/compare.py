@@ -9,6 +9,7 @@ from typing import Any
 
 from regard.about import run_facts
 from regard.changes import changed_keys
+from regard.config import task_of
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.metrics import Scores
 from regard.loading import load_translator, read_run
@@ -140,7 +141,9 @@ def refuse_paths(paths: Sequence[Path]) -> None:
 
 
 def read_runner(path: Path) -> Runner:
-    run, _, document = read_run(path)
+    run, config, document = read_run(path)
+    if not {"source", "target"} <= {column.name for column in task_of(config).columns(config.data)}:
+        raise ConfigError(f"{path} is a run of another task than translation, and only translations are compared")
     hashes = document["data"].get("hashes", {})
     return Runner(path, run_facts(path), hashes, Tokenizer.load(run.tokenizer), History.read(run.metrics))
 

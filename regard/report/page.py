@@ -69,7 +69,7 @@ def progress_text(story: Story) -> str:
     elif history.step:
         said += f"; at most {duration(seconds_left(history, train))} left"
     skipped = f"; {history.skipped:,} steps skipped" if history.skipped else ""
-    return f"{said}{skipped}; {history.speed():,.0f} target tokens/s"
+    return f"{said}{skipped}; {history.speed():,.0f} tokens/s"
 
 
 def seconds_left(history: History, train: Mapping[str, Any]) -> float:

@@ -64,7 +64,7 @@ def report_plots(history: History, lengths: LengthHistogram | None, metrics: Seq
         *(metric_plot(metric, [(metric.label, history)]) for metric in metrics if has_own_plot(metric)),
         LinePlot("rate", "Learning rate", (Line("rate", history.series("rate")),)),
         LinePlot("norm", "Gradient norm", (Line("norm", history.series("norm")),), logarithmic=True),
-        LinePlot("speed", "Target tokens a second", (Line("tokens/s", history.series("speed")),)),
+        LinePlot("speed", "Tokens a second", (Line("tokens/s", history.series("speed")),)),
     ]
     if lengths is not None:
         plots.append(length_plot(lengths))
@@ -108,7 +108,7 @@ def compare_plots(names: Sequence[str], histories: Sequence[History], metrics: S
         ("loss", "Training loss a token", "truth_loss", False),
         ("valid_loss", "Validation loss a token", "valid_loss", True),
         ("rate", "Learning rate", "rate", False),
-        ("speed", "Target tokens a second", "speed", False),
+        ("speed", "Tokens a second", "speed", False),
     ]
     plots = [
         LinePlot(

@@ -37,7 +37,7 @@ def refuse_misfits(config: Config, meta: dict[str, Any], model: nn.Module) -> No
         check_budget(meta["longest"], config.train.batch_tokens)
         check_lengths(config, meta)
     refuse_beyond_memory(
-        memory_needed(config, Shapes(meta["sizes"]), model, longest=meta["longest"]),
+        memory_needed(config, Shapes(meta["sizes"]), model, longest=packed or meta["longest"]),
         "train this",
         "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset",
     )

@@ -120,7 +120,8 @@ class Session:
         if dropped:
             said = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in dropped.items())
             self._say(f"dropped: {said}")
-        needed = memory_needed(self.config, self.shapes, self.paper, longest=meta["longest"])
+        longest = packed_rows(self.config) or meta["longest"]
+        needed = memory_needed(self.config, self.shapes, self.paper, longest=longest)
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)
         speed = hardware.matrix_speed()

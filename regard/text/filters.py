@@ -22,7 +22,7 @@ class FilterConfig:
     """Which examples to leave out of training; those with an empty column always are."""
 
     max_length: int = 256
-    """Maximum length of either side, in tokens; 0 = no limit."""
+    """Maximum length of each column, such as source or target, in tokens; 0 = no limit."""
     max_ratio: float = 0.0
     """Maximum length ratio (longer / shorter side, in tokens), unless both sides are below 10 tokens; 0 = no limit."""
     drop_duplicates: bool = False

@@ -25,14 +25,17 @@ class TrainConfig:
     """Maximum training time in minutes, resumptions included; 0 = no limit. The only setting by which timing can change
     the result."""
     batch_tokens: int = 4096
-    """Maximum batch size in tokens, counted as rows × the longer padded side."""
+    """Maximum batch size in tokens, counted as rows × the longest padded column."""
     accumulate: int = 1
     """Gradient accumulation: batches per weight update. The gradient is that of one batch with all their tokens."""
     optimizer: str = "adam"
     """adam, or adamw (decoupled weight decay)."""
     beta1: float = 0.9
+    """Adam's decay β1 of the mean of gradients."""
     beta2: float = 0.98
+    """Adam's decay β2 of the mean of squared gradients."""
     epsilon: float = 1e-9
+    """Adam's ε, which is added to the root of that mean."""
     weight_decay: float = 0.0
     """Weight decay; 0 = off."""
     schedule: str = "paper"
@@ -57,7 +60,8 @@ class TrainConfig:
     validate_every: int = 500
     """Steps between two validations."""
     validate_output: bool = True
-    """Let the model generate outputs at each validation, and score them; for translation that is BLEU, greedily."""
+    """Let the model generate outputs at each validation, and score them; for translation that is BLEU and
+    chrF, greedily."""
     checkpoint_every: int = 500
     """Steps between two checkpoints."""
     keep: int = 5
@@ -69,7 +73,7 @@ class TrainConfig:
     patience: int = 0
     """Early stopping: validations without improvement before training ends; 0 = never."""
     stop_on: str = "loss"
-    """The metric that has to improve: loss, perplexity, or one of the task's own; for translation bleu."""
+    """The metric that has to improve: loss, perplexity, or one of the task's own; for translation bleu or chrf."""
     max_skipped: int = 20
     """Consecutive steps with a non-finite gradient before the run is aborted."""
     precision: str = "auto"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -179,6 +180,9 @@ def test_a_label_for_a_text(call: Call, tmp_path: Path) -> None:
     assert "label" in call("info", run).done().out
     assert "accuracy" in (run / "report.html").read_text()
     call("translate", run, given="a\n").refusal("another task than translation")
+    call("compare", run, tmp_path / "run").refusal("name each run once")
+    shutil.copytree(run, tmp_path / "copy")
+    call("compare", run, tmp_path / "copy").refusal("a run of another task than translation")
     call("evaluate", run, "--column", f"text={tmp_path / 'a.text'}").refusal("needs a label")
     call("evaluate", run, *given, "--beam", 4).refusal("--beam has no meaning")
 

@@ -451,6 +451,9 @@ def test_unknown_words_have_ids_of_their_own_that_a_target_shares():
     assert own_words(rows[0][0], codec) == ["Wutz", "Kutz"]
     with pytest.raises(ConfigError, match=r"tokenizer\.kind=byte has no unknown words, and source copies them"):
         encoded_rows(columns, rows, Tokenizer.pair(ByteCodec(), ByteCodec()), [], DataConfig(), Path())
+    apart = Tokenizer.pair(codec, WordCodec(["der", "Mann"]))
+    with pytest.raises(ConfigError, match=r"target copies words of source, so both need one vocabulary; set tokenizer"):
+        encoded_rows(columns, rows, apart, [], DataConfig(), Path())
 
 
 # --- examples of other shapes: files, store, batch

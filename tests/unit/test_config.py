@@ -91,7 +91,7 @@ def test_each_row_of_table_3_differs_from_base_in_what_it_names():
         ({"train": {"consistency": -1}}, "train.consistency=-1.0 must not be negative"),
         (
             {"train": {"consistency": 5}, "model": {"dropout": 0}},
-            "train.consistency=5.0 compares two passes under dropout, but model.dropout=0; set it above 0",
+            "compares two passes under dropout, but this model has none switched on; set model.dropout above 0",
         ),
         (
             {"train": {"average_of": "best", "validate_every": 400, "checkpoint_every": 500}},

@@ -260,7 +260,7 @@ def test_a_limit_in_minutes_bounds_the_time_left() -> None:
 
 
 def test_nothing_is_foretold_before_the_first_step() -> None:
-    assert progress_text(story([])) == "step 0 of 10 after 0 s; 0 target tokens/s"
+    assert progress_text(story([])) == "step 0 of 10 after 0 s; 0 tokens/s"
     assert "; 2 steps skipped" in progress_text(story([record(3, skipped=2)]))
 
 

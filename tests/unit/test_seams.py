@@ -29,6 +29,17 @@ def modules(*left_out: str) -> Iterator[tuple[str, ast.Module]]:
     assert found > 50
 
 
+TOYS = Path(__file__).parents[1] / "toys"
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("gru", 80), ("label", 60), ("stream", 60), ("frames", 60), ("largest", 60)]
+)
+def test_a_model_or_a_task_fits_into_few_lines(name: str, most: int):
+    """CONTRIBUTING works through two of them and says how long they are."""
+    assert len((TOYS / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= most
+
+
 def names_read(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
     """Line, name, and whether it is read of something called `model`: attributes, subscripts and `getattr`."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}

@@ -527,6 +527,16 @@ def test_what_fits_in_no_batch_is_said_before_the_first_one(dropped: tuple[Store
         Feed(store, tokenizer, collated, budget=longest - 1, **settings)
 
 
+def test_a_text_that_is_packed_may_grow_beyond_a_row(dropped: tuple[Store, Tokenizer]):
+    store, tokenizer = dropped
+    plain, row = store.column("source"), 5
+    settings: dict[str, Any] = {"corpus_weights": [1.0, 1.0], "seed": 7, "max_length": row, "packed": row}
+    assert int(plain.lengths.min()) > 1
+    stream = Feed(store, tokenizer, list, budget=row, dropout=0.3, **settings)
+    drawn = sum(len(example["source"]) for [example] in stream.take(Position(0, 0), stream.batches_in(0))[0])
+    assert drawn > 1.05 * int(plain.lengths.sum())
+
+
 def test_one_word_is_cut_in_several_ways_in_an_epoch(tmp_path: Path):
     pairs = [("Straßenbahnhaltestelle", "Straßenbahn")] * 60
     valid = corpus_of(tmp_path, "valid", pairs_of(2, 5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from regard.decode.translate import Translator
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES, Shapes, Transformer, TransformerConfig
 from regard.models.interface import Limits
+from regard.models.modes import evaluating
 from regard.nn.loss import Objective
 from regard.tasks import TASKS
 from regard.tasks.interface import (
@@ -154,6 +156,16 @@ def test_validation_runs_without_dropout_and_without_gradients():
     validator_of(replace(TASK, validator=validator), use, examples())(ignore)
     assert seen == [(False, False)]
     assert use.model.training
+
+
+def test_evaluation_mode_reaches_the_whole_model_whatever_its_parts_are_called():
+    model = torch.nn.Module()
+    model.models = torch.nn.ModuleList([torch.nn.Dropout()])
+    ensemble = SimpleNamespace(models=[torch.nn.Dropout(), torch.nn.Dropout()])
+    for whole, parts in ((model, [model, model.models[0]]), (ensemble, ensemble.models)):
+        with evaluating(whole):
+            assert not any(part.training for part in parts)
+        assert all(part.training for part in parts)
 
 
 def test_a_packed_task_is_validated_on_packed_rows():
