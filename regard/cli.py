@@ -19,6 +19,7 @@ from regard.cli_compare import compare
 from regard.cli_corpus import corpus
 from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_translate import score, translate
+from regard.cli_translate_options import Also
 from regard.errors import CheckpointError, ConfigError, RegardError
 from regard.train.signals import Interrupted
 
@@ -176,6 +177,7 @@ def evaluate(
         list[str] | None,
         in_group("Input and output", metavar="NAME=FILE", help="File of a column, for any task; repeatable."),
     ] = None,
+    also: Also = None,
     output: Annotated[Path | None, in_group("Input and output", help="File to write the translations to.")] = None,
     as_json: Annotated[bool, in_group("Input and output", "--json", help="Print the scores as JSON.")] = False,
     tokenize: Annotated[
@@ -201,6 +203,7 @@ def evaluate(
             run,
             files,
             references=(reference or [])[1:],
+            also=also or [],
             tag=tag,
             checkpoint=checkpoint,
             progress=count or ignore,

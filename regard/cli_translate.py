@@ -14,6 +14,7 @@ from regard.cli_streams import reading, to_stdout, writing
 from regard.cli_translate_options import (
     FILES,
     INSPECTION,
+    Also,
     BatchSize,
     BatchTokens,
     Constraints,
@@ -39,6 +40,7 @@ def translate(
     constraints: Constraints,
     files: Files,
     inspection: Inspection,
+    also: Also = None,
     tag: Tag = None,
     with_runs: Others = None,
     checkpoint: Checkpoint = None,
@@ -54,6 +56,8 @@ def translate(
     """
     inspection.check(files, search["nbest"])
     kind = files.checked_kind()
+    if also and kind != "lines":
+        raise ConfigError(f"--also gives a further source for each line, and the input is read as {kind}; give lines")
     from regard.decode.options import job_for
 
     speaker = console(quiet)
@@ -62,12 +66,13 @@ def translate(
     options = cast("Options", given)
     translator = load_all(run, with_runs or [], checkpoint)
     document = files.document(translator.source_language or "")
+    beside = further_sources(translator, also or [])
     job_for(translator.config, options)  # options that make no sense are refused before anything is read
     with ExitStack() as stack:
         stream, write = stack.enter_context(reading(files.input)), stack.enter_context(writing(files.output))
-        if inspection.by_line:
+        if inspection.by_line or beside:
             pairs = stack.enter_context(writing(inspection.pharaoh)) if inspection.pharaoh else None
-            for translation in translated_lines(translator, stream, options, speaker):
+            for translation in translated_lines(translator, stream, options, speaker, beside):
                 write(shown(translation, inspection.json))
                 if pairs is not None:
                     pairs(pharaoh_line(translation))
@@ -80,8 +85,18 @@ def say(speaker: Console, note: str) -> None:
     speaker.print(f"regard: {note}", highlight=False, markup=False, soft_wrap=True)
 
 
+def further_sources(translator: Translator, files: Sequence[Path]) -> list[Iterator[Any]]:
+    """Of each further source a text or vectors per line; refused where there are more or fewer than the model reads."""
+    from regard.data.rows import read_column
+    from regard.decode.further import refuse_other_count
+
+    columns = translator.columns[1:-1]
+    refuse_other_count(columns, files)
+    return [read_column(column, path) for column, path in zip(columns, files, strict=True)]
+
+
 def translated_lines(
-    translator: Translator, stream: BinaryIO, options: Options, speaker: Console
+    translator: Translator, stream: BinaryIO, options: Options, speaker: Console, also: Sequence[Iterator[Any]] = ()
 ) -> Iterator[Translation]:
     """One translation per line, of blank lines too."""
     from regard.progress import counting
@@ -89,7 +104,7 @@ def translated_lines(
 
     report = options.get("report") or print
     with counting(speaker, "translating", "sentences") as count:
-        yield from translator.translate_lines(text_lines(stream, report), **options | {"progress": count})
+        yield from translator.translate_lines(text_lines(stream, report), also=also, **options | {"progress": count})
 
 
 def translated_document(
@@ -138,6 +153,7 @@ def score(
         str | None,
         in_group(INSPECTION, help="Word alignment from attention: mean, LAYER or LAYER.HEAD; needs --json."),
     ] = None,
+    also: Also = None,
     tag: Tag = None,
     with_runs: Others = None,
     checkpoint: Checkpoint = None,
@@ -154,10 +170,15 @@ def score(
     from regard.text.corpus import read_aligned
 
     translator = load_all(run, with_runs or [], checkpoint)
-    pairs = iter(read_aligned(source, target))
+    from regard.decode.further import refuse_more
+
+    pairs, beside, before = iter(read_aligned(source, target)), further_sources(translator, also or []), 0
     while some := list(islice(pairs, 2048)):
-        scored = translator.score(some, tag=tag, alignment=alignment)
+        more = [list(islice(each, len(some))) for each in beside]
+        scored = translator.score(some, tag=tag, alignment=alignment, also=more, before=before)
+        before += len(some)
         to_stdout(b"".join(json_line(one) if as_json else f"{one.score:.6f}\n".encode() for one in scored))
+    refuse_more(translator.columns, beside, before)
 
 
 def load_all(run: Path, others: Sequence[Path], checkpoint: int | None) -> Translator:

@@ -23,6 +23,16 @@ Others = Annotated[
         "Model", "--with", metavar="RUN", help="Another run with the same vocabulary, for an ensemble; repeatable."
     ),
 ]
+Also = Annotated[
+    list[Path] | None,
+    in_group(
+        FILES,
+        "--also",
+        metavar="FILE",
+        help="Further source of a model that reads several, aligned with the first: lines of text, or .npy of vectors "
+        "with a .lengths file beside it; repeatable, in the order of the recipe's data.also and data.vectors.",
+    ),
+]
 BatchSize = Annotated[
     int, in_group(MEMORY, help="Maximum number of sentences in a batch (0 is no limit); never changes the result.")
 ]

@@ -74,6 +74,7 @@ class Config:
             raise ConfigError(f"train.stop_on={self.train.stop_on!r} is not one of {known}")
         if metric.generated and not self.train.validate_output:
             raise ConfigError(f"train.stop_on={self.train.stop_on!r} needs train.validate_output=true")
+        self._check_sources(architecture)
         if self.train.schedule == "paper" and architecture.width(self.model) is None:
             raise ConfigError(
                 f"train.schedule='paper' follows from the model's width, and model.architecture={name!r} has none; "
@@ -87,6 +88,29 @@ class Config:
             raise ConfigError(
                 f"train.consistency={self.train.consistency} compares two passes under dropout, but this model "
                 f"has none switched on; set model.dropout above 0, or train.consistency=0"
+            )
+
+    def _check_sources(self, architecture: Architecture) -> None:
+        """That task and model know what to do with further sources and with copied words."""
+        name, columns = self.model.architecture, task_of(self).columns(self.data)
+        unused = set(self.data.further) - {column.name for column in columns}
+        if unused:
+            raise ConfigError(f"data.also and data.vectors have no meaning for task={self.task!r}; leave them out")
+        if self.data.further and not architecture.several:
+            able = ", ".join(kind for kind, each in ARCHITECTURES.items() if each.several)
+            raise ConfigError(
+                f"model.architecture={name!r} reads one source, but data.also and data.vectors name "
+                f"{', '.join(self.data.further)}; leave them out, or choose one of {able}"
+            )
+        if self.data.copy and not any(column.extended for column in columns):
+            raise ConfigError(f"data.copy=true has no meaning for task={self.task!r}; leave it out")
+        if self.data.copy and not architecture.copies:
+            able = ", ".join(kind for kind, each in ARCHITECTURES.items() if each.copies)
+            raise ConfigError(f"data.copy=true, but model.architecture={name!r} cannot copy; choose one of {able}")
+        if self.data.copy and (self.tokenizer.kind != "word" or not self.tokenizer.joint):
+            raise ConfigError(
+                f"data.copy=true copies unknown words, so it needs tokenizer.kind='word' (not {self.tokenizer.kind!r}) "
+                f"and tokenizer.joint=true"
             )
 
     def _check_dropout(self) -> None:

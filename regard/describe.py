@@ -108,7 +108,8 @@ def describe(what: str, vocabulary: int = PAPER_VOCABULARY) -> Description:
         return described(what, Preset("", {}), config, shapes, paper_model(run, config, shapes))
     kind, name = named_preset(what)
     config = build_config({"preset": name, "model": {"architecture": kind}})
-    shapes = Shapes({column.name: vocabulary for column in task_of(config).columns(config.data)})
+    columns = task_of(config).columns(config.data)
+    shapes = Shapes({column.name: vocabulary for column in columns}, columns=columns)
     return described(what, ARCHITECTURES[kind].presets[name], config, shapes, model_on_paper(config.model, shapes))
 
 

@@ -41,7 +41,8 @@ def shapes_of(config: Config, tokenizer: Tokenizer, document: dict[str, Any]) ->
     """What the model was built for: vocabularies and labels as the tokenizer has them, widths as the run noted them."""
     noted = document["data"]["sizes"]
     widths = noted if isinstance(noted, dict) else {}  # a list, of two vocabularies, in version 0.1
-    return Shapes(sizes_of(task_of(config).columns(config.data), tokenizer, widths), tokenizer.symbols)
+    columns = task_of(config).columns(config.data)
+    return Shapes(sizes_of(columns, tokenizer, widths), tokenizer.symbols, columns)
 
 
 def open_run(path: Path) -> tuple[RunDirectory, Config, Tokenizer, Shapes]:

@@ -25,13 +25,16 @@ def measure_run(
     files: Mapping[str, Path],
     *,
     references: Sequence[Path] = (),
+    also: Sequence[Path] = (),
     tag: str | None = None,
     checkpoint: int | None = None,
     progress: Callable[[int], None] = ignore,
     **options: Any,
 ) -> Measured:
-    """`files` by column. Everything is read, counted and opened before the model is asked."""
+    """`files` by column, and `also` those of further sources in their order. Everything is read, counted and opened
+    before the model is asked."""
     trained, config = load_trained(run, checkpoint=checkpoint)
+    files = {**files, **further_files(run, config.data.further, files, also)}
     refuse_other_columns(run, [column.name for column in trained.columns], files)
     named: dict[str, Any] = {name: str(path) for name, path in files.items()}
     corpus = CorpusConfig(tag=tag or "", **named)
@@ -42,6 +45,15 @@ def measure_run(
     refuse_replacing((options.get("output"),), (*files.values(), *references))
     given = options | {"references": others or None}
     return measured(task_of(config), replace(trained, budget=BUDGET), examples, progress, given)
+
+
+def further_files(run: Path, names: Sequence[str], files: Mapping[str, Path], also: Sequence[Path]) -> dict[str, Path]:
+    """The columns that `--also` gives: those that have no file yet."""
+    open_names = [name for name in names if name not in files]
+    if also and len(also) != len(open_names):
+        wanted = f"needs --also for {', '.join(open_names)}" if open_names else "has no further source"
+        raise ConfigError(f"{run} {wanted}, but --also is given {len(also)} times")
+    return dict(zip(open_names, also, strict=False))
 
 
 def refuse_other_columns(run: Path, names: Sequence[str], files: Mapping[str, Path]) -> None:

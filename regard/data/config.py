@@ -8,6 +8,9 @@ from typing import Any
 from regard.errors import ConfigError
 from regard.text.filters import FilterConfig
 
+TAKEN = ("source", "target", "weight", "tag", "segment")
+"""Keys of a corpus, and columns, that a further source cannot be called."""
+
 
 @dataclass(frozen=True, init=False)
 class CorpusConfig:
@@ -49,6 +52,14 @@ class DataConfig:
     """Source language code, such as "en": for files with several languages, and to split long input into sentences."""
     target_language: str = ""
     """Target language code."""
+    also: tuple[str, ...] = ()
+    """Names of further sources of text, for a model that reads several: each is a column of every corpus beside source
+    and target, as in train = [{ source = "a.en", german = "a.de", target = "a.fr" }]."""
+    vectors: tuple[str, ...] = ()
+    """Names of further sources that are arrays of vectors, such as image regions or speech frames: .npy of (sentences,
+    positions, width), with the number of positions of each sentence in a file of lengths beside it."""
+    copy: bool = False
+    """Let the model copy the source's unknown words; needs tokenizer.kind = "word" and a joint vocabulary."""
     train: tuple[CorpusConfig, ...] = ()
     """Training corpora, a table each."""
     valid: tuple[CorpusConfig, ...] = ()
@@ -61,9 +72,25 @@ class DataConfig:
     def __post_init__(self) -> None:
         if len(self.train) > 255:
             raise ConfigError(f"data.train has {len(self.train)} corpora; at most 255 fit, join some of them")
+        self._check_names()
         for corpus in (*self.valid, *self.test):
             if corpus.tag and corpus.tag not in self.tags:
                 raise ConfigError(f"the tag {corpus.tag!r} of {corpus.name} is not that of any corpus in data.train")
+
+    def _check_names(self) -> None:
+        """Of further sources: they are keys of a corpus, beside those that it has."""
+        names = (*self.also, *self.vectors)
+        for name in names:
+            if not name.isidentifier() or name in TAKEN or names.count(name) > 1:
+                raise ConfigError(
+                    f"data.also and data.vectors: {name!r} cannot name a source; take another word, used once, that is "
+                    f"not one of {', '.join(TAKEN)}"
+                )
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The names of all sources but the first."""
+        return (*self.also, *self.vectors)
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -75,7 +102,13 @@ class DataConfig:
 
     def to_table(self) -> dict[str, Any]:
         """As a recipe has it."""
-        table = {"source_language": self.source_language, "target_language": self.target_language}
+        table: dict[str, Any] = {
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+            "also": list(self.also),
+            "vectors": list(self.vectors),
+            "copy": self.copy,
+        }
         corpora = {part: [each.to_table() for each in getattr(self, part)] for part in ("train", "valid", "test")}
         return table | corpora | {"filters": asdict(self.filters)}
 
@@ -85,4 +118,6 @@ class DataConfig:
         values: dict[str, Any] = {**table, "filters": FilterConfig(**table["filters"])}
         for part in ("train", "valid", "test"):
             values[part] = tuple(CorpusConfig(**each) for each in table[part])
+        for names in ("also", "vectors"):
+            values[names] = tuple(table[names])
         return cls(**values)

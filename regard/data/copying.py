@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.data.columns import Column, Encoded
 from regard.errors import ConfigError
-from regard.text.codecs import WordCodec, split_words
+from regard.text.codecs import WordCodec
 from regard.text.tokenizer import Tokenizer
 
 
@@ -24,16 +24,12 @@ def with_own_words(
         if not column.extended:
             continue
         codec = word_codec(column, tokenizer)
-        if column.of and tokenizer.codecs[columns[places[column.of]].codec] is not codec:
+        own, copied = places[column.name], places[column.of or column.name]
+        if tokenizer.codecs[columns[copied].codec] is not codec:
             raise ConfigError(
                 f"{column.name} copies words of {column.of}, so both need one vocabulary; set tokenizer.joint=true"
             )
-        found[column.name] = [
-            extended(
-                list(own), row[places[column.name]], own_words(row[places[column.of or column.name]], codec), codec
-            )
-            for own, row in zip(ids[column.name], rows, strict=True)
-        ]
+        found[column.name] = [codec.extended(codec.unknown_words(row[copied])).encode(row[own]) for row in rows]
     return found
 
 
@@ -44,16 +40,3 @@ def word_codec(column: Column, tokenizer: Tokenizer) -> WordCodec:
             f"tokenizer.kind={codec.kind} has no unknown words, and {column.name} copies them; set tokenizer.kind=word"
         )
     return codec
-
-
-def own_words(text: str, codec: WordCodec) -> list[str]:
-    """The unknown words of a text, each once, in order; the first has the id behind the vocabulary."""
-    words = zip(split_words(text), codec.encode(text), strict=True)
-    return list(dict.fromkeys(word for word, index in words if not codec.knows_all([index])))
-
-
-def extended(ids: list[int], text: str, own: Sequence[str], codec: WordCodec) -> list[int]:
-    """The ids of a text in which the words of `own` have ids behind the vocabulary."""
-    numbers = {word: codec.size + place for place, word in enumerate(own)}
-    words = zip(split_words(text), ids, strict=True)
-    return [index if codec.knows_all([index]) else numbers.get(word, index) for word, index in words]

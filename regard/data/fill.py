@@ -202,8 +202,10 @@ class Preparation:
 
     def reason(self, ids: Mapping[str, Sequence[Encoded]], place: int, row: Row) -> Any:
         """Why an example is dropped; its ids are plain, without the symbols around them."""
-        lengths = [len(ids[column.name][place]) for column in self.columns if column.counts]
-        return drop_reason(self.data.filters, row, lengths)
+        counted = [column for column in self.columns if column.counts]
+        lengths = [len(ids[column.name][place]) for column in counted]
+        texts = [length for length, column in zip(lengths, counted, strict=True) if column.kind != "vectors"]
+        return drop_reason(self.data.filters, row, lengths, texts)
 
     def make_tokenizer(self, kept: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> Tokenizer:
         """Text is learnt from the rows that are kept; a label may stand in one that is held out alone."""

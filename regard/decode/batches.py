@@ -38,19 +38,20 @@ def places_free(searched: Sequence[int], waiting: Sequence[int], job: Job) -> in
     return free if free >= -(-places // REFILL) else 0
 
 
-def batches_by_length(encoded: Mapping[int, Sequence[int]], budget: int, most: int = 0) -> Iterator[list[int]]:
-    """The keys of `encoded`, longest first, in groups of one padded length and rows × that ≤ `budget`, or of one.
+def batches_by_length(lengths: Mapping[int, Sequence[int]], budget: int, most: int = 0) -> Iterator[list[int]]:
+    """The keys of `lengths`, longest first, in groups whose sources are padded alike and rows × the longest ≤ `budget`,
+    or of one. The lengths of a key are those of all its sources.
 
     `most` bounds the rows of a group; 0 does not.
     """
     group: list[int] = []
-    width = 0
-    for key in sorted(encoded, key=lambda key: -len(encoded[key])):
-        own = padded_length(len(encoded[key]))
-        if group and (own != width or (len(group) + 1) * own > budget or len(group) == most):
+    shape: list[int] = []
+    for key in sorted(lengths, key=lambda key: [-length for length in lengths[key]]):
+        own = [padded_length(length) for length in lengths[key]]
+        if group and (own != shape or (len(group) + 1) * max(own) > budget or len(group) == most):
             yield group
             group = []
         group.append(key)
-        width = own
+        shape = own
     if group:
         yield group

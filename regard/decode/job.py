@@ -15,7 +15,7 @@ from regard.decode.config import SearchConfig
 from regard.decode.request import Demands
 from regard.decode.wording import Terms, ends_at, forbids_words, holds_term, known_tokens, whole
 from regard.errors import ConfigError
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import Codec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +63,17 @@ class Job:
         """Of a sentence in the search."""
         return self.config.nbest if self.config.sample else self.config.beam
 
-    def demands(self, tokenizer: Tokenizer, end: int, source: str, kept: Sequence[str], *, first: bool) -> Demands:
-        """On the translation of `source`; `kept` are further phrases that must appear.
+    def demands(self, codec: Codec, joiner: str, end: int, source: str, kept: Sequence[str], *, first: bool) -> Demands:
+        """On the translation of `source`, which `codec` reads; `kept` are further phrases that must appear.
 
         A line's prefix and required phrases are asked of its first unit only.
         """
         wanted = [target for term, target in self.terms if holds_term(source, term)]
         wanted = [*(self.required if first else ()), *wanted, *kept]
-        prefix = known_tokens(tokenizer, self.prefix, "prefix") if self.prefix and first else ()
+        prefix = known_tokens(codec, joiner, self.prefix, "prefix") if self.prefix and first else ()
         return Demands(
             prefix=tuple(prefix),
-            phrases=tuple(tuple(known_tokens(tokenizer, text, "phrase")) for text in wanted),
-            forbids=forbids_words(tokenizer, self.banned, end) if self.banned else None,
-            ends=ends_at(tokenizer, self.stop) if self.stop else None,
+            phrases=tuple(tuple(known_tokens(codec, joiner, text, "phrase")) for text in wanted),
+            forbids=forbids_words(codec, joiner, self.banned, end) if self.banned else None,
+            ends=ends_at(codec, joiner, self.stop) if self.stop else None,
         )

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.data.columns import SOURCE
 from regard.decode.forced import Forced
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import Codec
 
 LOOKED_AT = 3
 """Source tokens shown a step."""
@@ -43,19 +42,15 @@ class Step:
         return f"{self.written or '—'}  | looks at {looks}  | next {best}  → {self.token}"
 
 
-def traced(
-    tokenizer: Tokenizer, source: str, tag: str | None, tokens: Sequence[int], forced: Forced, end: int
-) -> tuple[Step, ...]:
-    """The steps that wrote `tokens` and, where it came, the end symbol."""
-    tags = [f"<{tag}>"] * len(SOURCE.before(tokenizer, tag))
-    seen = [*tags, *tokenizer.source.pieces(SOURCE.ids(tokenizer, source, tag)[len(tags) :])]
+def traced(seen: Sequence[str], codec: Codec, tokens: Sequence[int], forced: Forced, end: int) -> tuple[Step, ...]:
+    """The steps that wrote `tokens`, which `codec` reads, and, where it came, the end symbol; `seen` is the source."""
     steps: list[Step] = []
     for place, (attention, best) in enumerate(zip(forced.attention, forced.best, strict=True)):
         shares = attention.mean((0, 1))[: len(seen)]
         top = shares.topk(min(LOOKED_AT, len(seen)))
-        looks = tuple((seen[at], share) for share, at in zip(top.values.tolist(), top.indices.tolist(), strict=True))
-        pieces = tokenizer.target.pieces([token for token, _ in best])
+        looks = tuple((str(seen[int(at)]), share) for share, at in zip(top.values.tolist(), top.indices.tolist(), strict=True))
+        pieces = codec.pieces([token for token, _ in best])
         likely = tuple((piece, math.exp(score)) for piece, (_, score) in zip(pieces, best, strict=True))
-        came = tokenizer.target.pieces([tokens[place] if place < len(tokens) else end])[0]
-        steps.append(Step(tokenizer.target.decode(list(tokens[:place])), looks, likely, came))
+        came = codec.pieces([tokens[place] if place < len(tokens) else end])[0]
+        steps.append(Step(codec.decode(list(tokens[:place])), looks, likely, came))
     return tuple(steps)

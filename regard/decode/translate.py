@@ -13,13 +13,15 @@ from typing import Any, Unpack
 
 import torch
 
-from regard.data.batch import Source, moved
-from regard.data.columns import SOURCE
+from regard.data.batch import Padded, Source, moved
+from regard.data.columns import SOURCE, TARGET, Column, Encoded
+from regard.data.copying import word_codec
 from regard.decode.alignment import Alignment, align, source_words, target_words
 from regard.decode.batches import batches_by_length, padded_length, places_free
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.forced import Forced, force
+from regard.decode.further import Also, encoded_further, refuse_more
 from regard.decode.job import Job
 from regard.decode.options import BATCH_TOKENS, Options, ignore, job_for
 from regard.decode.record import Recorder
@@ -54,20 +56,31 @@ class Translator:
     max_target: int | None = None
     """The most target tokens the model gives, end symbol counted; a longer translation is cut, and says so."""
     device: torch.device | str = "cpu"
+    columns: tuple[Column, ...] = (SOURCE, TARGET)
+    """Of the run: the source, further sources, the target."""
 
-    def translate(self, sentences: Sequence[str] | str, **options: Unpack[Options]) -> list[Translation]:
-        """One translation per sentence, in order; a blank sentence gives an empty one. `Options` lists the options."""
+    def translate(
+        self, sentences: Sequence[str] | str, *, also: Also = (), **options: Unpack[Options]
+    ) -> list[Translation]:
+        """One translation per sentence, in order; a blank sentence gives an empty one. `Options` lists the options.
+
+        `also` has the further sources of a model that reads several: of each a text, or vectors, for every sentence.
+        """
         texts = [sentences] if isinstance(sentences, str) else sentences
-        return self.run(self._prepare(texts, job_for(self.config, options)))
+        return self.run(self._prepare(texts, job_for(self.config, options), also=also))
 
     def prepare(
-        self, sentences: Sequence[str], ids: Sequence[Sequence[int]] | None = None, **options: Unpack[Options]
+        self,
+        sentences: Sequence[str],
+        ids: Sequence[Sequence[int]] | None = None,
+        further: Sequence[tuple[Encoded, ...]] | None = None,
+        **options: Unpack[Options],
     ) -> Prepared:
         """Everything that `translate` does before the model is asked: once, for many runs of a model that changes.
 
-        `ids` are the sentences as the model reads them, where they are encoded already.
+        `ids` are the sentences as the model reads them, and `further` their further sources, encoded already.
         """
-        return self._prepare(sentences, job_for(self.config, options), ids=ids)
+        return self._prepare(sentences, job_for(self.config, options), ids=ids, further=further)
 
     def run(
         self, prepared: Prepared, *, progress: Callable[[int], None] | None = None, before: int = 0
@@ -84,7 +97,12 @@ class Translator:
         return found
 
     def translate_lines(
-        self, lines: Iterable[str], *, window: int = 1024, **options: Unpack[Options]
+        self,
+        lines: Iterable[str],
+        *,
+        window: int = 1024,
+        also: Sequence[Iterable[Any]] = (),
+        **options: Unpack[Options],
     ) -> Iterator[Translation]:
         """As `translate`, for a stream: reads `window` lines, gives their translations, and reads on.
 
@@ -92,7 +110,7 @@ class Translator:
         """
         if window < 1:
             raise ConfigError(f"window={window} must be 1 line or more")
-        return self._stream(lines, window, job_for(self.config, options))
+        return self._stream(lines, window, job_for(self.config, options), [iter(each) for each in also])
 
     def translate_placed(self, texts: Sequence[str], places: Sequence[str], before: int, job: Job) -> list[Translation]:
         """As `translate`, for texts out of a document: `places` name them in messages, `before` have been done."""
@@ -105,29 +123,39 @@ class Translator:
         tag: str | None = None,
         batch_tokens: int = BATCH_TOKENS,
         alignment: str | None = None,
+        also: Also = (),
+        before: int = 0,
     ) -> list[Translation]:
-        """The given translations with the model's log-probability of each, whole and token by token."""
+        """The given translations with the model's log-probability of each, whole and token by token.
+
+        `also` as in `translate`; messages count the pairs from `before`.
+        """
         job = job_for(self.config, {"tag": tag, "batch_tokens": batch_tokens, "alignment": alignment})
         given = list(pairs)
-        sources = {place: source_ids(self.tokenizer, source, tag) for place, (source, _) in enumerate(given)}
-        targets = [self.tokenizer.target.encode(target) for _, target in given]
+        further = encoded_further(self.tokenizer, self.columns, [source for source, _ in given], also, before)
+        units = [self._plain_unit(source, tag, more) for (source, _), more in zip(given, further, strict=True)]
+        targets = [unit.codec.encode(target) for unit, (_, target) in zip(units, given, strict=True)]
         found: dict[int, Translation] = {}
-        for places in batches_by_length(sources, batch_tokens):
-            rows = self._padded([sources[place] for place in places])
+        for places in batches_by_length({place: unit.lengths for place, unit in enumerate(units)}, batch_tokens):
+            rows = self._padded([units[place] for place in places])
             with evaluating(self.model):
                 answers = force(self.model, rows, [targets[place] for place in places], look=job.heads is not None)
             for place, forced in zip(places, answers, strict=True):
-                found[place] = self._scored(*given[place], targets[place], forced, job)
+                found[place] = self._scored(units[place], given[place][1], targets[place], forced, job)
         return [found[place] for place in range(len(given))]
 
     # Lines and their units
 
-    def _stream(self, lines: Iterable[str], window: int, job: Job) -> Iterator[Translation]:
+    def _stream(
+        self, lines: Iterable[str], window: int, job: Job, also: Sequence[Iterator[Any]]
+    ) -> Iterator[Translation]:
         texts = (line.removesuffix("\n").removesuffix("\r") for line in lines)
         before = 0
         while some := list(islice(texts, window)):
-            yield from self.run(self._prepare(some, job, before), before=before)
+            beside = [list(islice(each, len(some))) for each in also]
+            yield from self.run(self._prepare(some, job, before, also=beside), before=before)
             before += len(some)
+        refuse_more(self.columns, also, before)
 
     def _prepare(
         self,
@@ -136,8 +164,14 @@ class Translator:
         before: int = 0,
         places: Sequence[str] | None = None,
         ids: Sequence[Sequence[int]] | None = None,
+        also: Also = (),
+        further: Sequence[tuple[Encoded, ...]] | None = None,
     ) -> Prepared:
         """The texts that follow the first `before` of the job; `places` are their names in messages."""
+        if len(self.columns) > 2 and job.keep:
+            raise ConfigError("--keep translates around what is kept, which a model of several sources cannot")
+        if further is None:
+            further = encoded_further(self.tokenizer, self.columns, texts, also, before)
         lines: list[Line | None] = []
         units: list[Unit] = []
         for number, text in enumerate(texts):
@@ -146,7 +180,7 @@ class Translator:
             line = self._line(text, job, place, known) if text.strip() else None
             lines.append(line)
             for count, part in enumerate(() if line is None else line.parts):
-                units.append(self._unit(part, job, first=count == 0, ids=known))
+                units.append(self._unit(part, job, first=count == 0, ids=known, further=further[number]))
         return Prepared(job, tuple(lines), tuple(units))
 
     def _longest(self, job: Job) -> int | None:
@@ -163,26 +197,54 @@ class Translator:
     def _line(self, text: str, job: Job, place: str, ids: list[int] | None = None) -> Line:
         language = self.source_language or ""
         limit = self._longest(job) if ids is None else None  # what is encoded already fits
-        return plan_line(text, self._size, limit, long=job.long, language=language, place=place, report=job.report)
+        # A line and its further sources belong together, and only the line could be split.
+        long = job.long if len(self.columns) == 2 else "refuse"
+        return plan_line(text, self._size, limit, long=long, language=language, place=place, report=job.report)
 
     def _size(self, text: str) -> int:
         return len(self.tokenizer.source.encode(text))
 
-    def _unit(self, text: str, job: Job, *, first: bool, ids: list[int] | None = None) -> Unit:
+    def _unit(
+        self,
+        text: str,
+        job: Job,
+        *,
+        first: bool,
+        ids: list[int] | None = None,
+        further: tuple[Encoded, ...] = (),
+    ) -> Unit:
         if not text.strip():
-            return Unit(text, [], NO_DEMANDS, first)
-        ids = source_ids(self.tokenizer, text, job.tag) if ids is None else ids
-        kept = self._wanted_spans(text, job, len(ids))
-        demands = job.demands(self.tokenizer, self.model.symbols.end, text, kept, first=first)
-        return Unit(text, ids, demands, first)
+            return Unit(text, [], NO_DEMANDS, self.tokenizer.target, first)
+        unit = self._plain_unit(text, job.tag, further, ids, first=first)
+        kept = self._wanted_spans(unit, job)
+        end, joiner = self.model.symbols.end, self.tokenizer.joiner
+        return replace(unit, demands=job.demands(unit.codec, joiner, end, text, kept, first=first))
 
-    def _wanted_spans(self, text: str, job: Job, length: int) -> list[str]:
+    def _plain_unit(
+        self,
+        text: str,
+        tag: str | None,
+        further: tuple[Encoded, ...],
+        ids: list[int] | None = None,
+        *,
+        first: bool = True,
+    ) -> Unit:
+        """A text as the model reads it, of which nothing is asked yet. Where it copies, unknown words have ids too."""
+        codec = self.tokenizer.target
+        if self.columns[0].extended:
+            words = word_codec(self.columns[0], self.tokenizer)
+            codec = words.extended(words.unknown_words(text))
+        source = codec if self.columns[0].extended else self.tokenizer.source
+        ids = self.columns[0].around(source.encode(text), self.tokenizer, tag) if ids is None else ids
+        return Unit(text, ids, NO_DEMANDS, codec, first, further)
+
+    def _wanted_spans(self, unit: Unit, job: Job) -> list[str]:
         """What must be kept and can be asked of the search: there is a beam, words for it, and room beside it."""
         if not job.keep or job.config.width < 2 or job.config.sample:
             return []
-        spans = kept_spans(text, job.keep)
-        encoded = {span: self.tokenizer.target.encode(span) for span in spans}
-        kept = [span for span in spans if self.tokenizer.target.knows_all(encoded[span])]
+        spans, length = kept_spans(unit.text, job.keep), len(unit.ids)
+        encoded = {span: unit.codec.encode(span) for span in spans}
+        kept = [span for span in spans if unit.codec.knows_all(encoded[span])]
         room = job.config.limit(length) - sum(len(encoded[span]) for span in kept)
         return kept if room > length // 2 else []
 
@@ -221,7 +283,7 @@ class Translator:
         translations: list[Translation] = []
         for number, (unit, found) in enumerate(zip(units, hypotheses, strict=True)):
             best, *others = (self._read(unit, one, looks.get((number, rank)), job) for rank, one in enumerate(found))
-            tree = self._tree(recorder, numbers[number], job)
+            tree = self._tree(recorder, numbers[number], unit, job)
             translations.append(replace(best, alternatives=tuple(others), tree=tree))
         return translations
 
@@ -253,7 +315,7 @@ class Translator:
         limit = job.config.limit(len(unit.ids))
         if self.max_target is not None:
             limit = min(limit, self.max_target)
-        return Request(self._padded([unit.ids]), limit, unit.demands, name_of(unit.ids) if job.config.sample else 0)
+        return Request(self._padded([unit]), limit, unit.demands, name_of(unit.ids) if job.config.sample else 0)
 
     def _look(
         self, units: Sequence[Unit], hypotheses: Sequence[Sequence[Hypothesis]], job: Job
@@ -262,13 +324,13 @@ class Translator:
         if job.heads is None and not job.trace:
             return {}
         asked = [(number, rank) for number, found in enumerate(hypotheses) for rank in range(len(found))]
-        rows = {place: units[number].ids for place, (number, _) in enumerate(asked)}
+        lengths = {place: units[number].lengths for place, (number, _) in enumerate(asked)}
         looks: dict[tuple[int, int], Forced] = {}
-        for places in batches_by_length(rows, job.batch_tokens, job.batch_size):
+        for places in batches_by_length(lengths, job.batch_tokens, job.batch_size):
             ones = [hypotheses[number][rank] for number, rank in (asked[place] for place in places)]
             answers = force(
                 self.model,
-                self._padded([rows[place] for place in places]),
+                self._padded([units[asked[place][0]] for place in places]),
                 [one.tokens for one in ones],
                 ended=[len(one.token_scores) > len(one.tokens) for one in ones],
                 look=True,
@@ -277,17 +339,21 @@ class Translator:
             looks |= zip((asked[place] for place in places), answers, strict=True)
         return looks
 
-    def _padded(self, rows: Sequence[Sequence[int]]) -> Source:
-        length = padded_length(max(map(len, rows)))
-        return moved(Source.of(rows, length=min(length, self.max_source_positions or length)), self.device)
+    def _padded(self, units: Sequence[Unit]) -> Source:
+        """Each source to a length that depends on its own alone; all of these units have the same."""
+        inputs: list[Padded] = []
+        for rows in zip(*((unit.ids, *unit.further) for unit in units), strict=True):
+            length = padded_length(max(map(len, rows)))
+            inputs.append(Padded.of(rows, length=min(length, self.max_source_positions or length)))
+        return moved(Source(tuple(inputs)), self.device)
 
     # Reading what was found
 
     def _read(self, unit: Unit, hypothesis: Hypothesis, forced: Forced | None, job: Job) -> Translation:
-        text = text_of(self.tokenizer, hypothesis.tokens)
+        text = text_of(unit.codec, self.tokenizer.joiner, hypothesis.tokens)
         stopped = before_stop(text, job.stop)
         text = one_line(text if stopped is None else stopped)
-        tokens = tuple(self.tokenizer.target.pieces(list(hypothesis.tokens)))
+        tokens = tuple(unit.codec.pieces(list(hypothesis.tokens)))
         translation = Translation(
             text=text,
             score=hypothesis.score,
@@ -299,40 +365,38 @@ class Translator:
             return translation
         return replace(
             translation,
-            alignment=self._align(unit.text, hypothesis.tokens, forced, job, text),
+            alignment=self._align(unit, hypothesis.tokens, forced, job, text),
             trace=self._trace(unit, hypothesis, forced, job) if job.trace else (),
         )
 
     def _trace(self, unit: Unit, hypothesis: Hypothesis, forced: Forced, job: Job) -> tuple[Step, ...]:
-        end = self.model.symbols.end
-        return traced(self.tokenizer, unit.text, job.tag, hypothesis.tokens, forced, end)
+        codec = unit.codec if self.columns[0].extended else self.tokenizer.source
+        return traced(codec.pieces(unit.ids), unit.codec, hypothesis.tokens, forced, self.model.symbols.end)
 
-    def _scored(self, source: str, target: str, tokens: Sequence[int], forced: Forced, job: Job) -> Translation:
+    def _scored(self, unit: Unit, target: str, tokens: Sequence[int], forced: Forced, job: Job) -> Translation:
         return Translation(
             text=target,
             score=forced.score,
-            tokens=tuple(self.tokenizer.target.pieces(list(tokens))),
+            tokens=tuple(unit.codec.pieces(list(tokens))),
             finished=True,
             token_scores=tuple(forced.token_scores),
-            alignment=self._align(source, tokens, forced, job, target),
+            alignment=self._align(unit, tokens, forced, job, target),
         )
 
-    def _align(self, source: str, tokens: Sequence[int], forced: Forced, job: Job, text: str) -> Alignment | None:
+    def _align(self, unit: Unit, tokens: Sequence[int], forced: Forced, job: Job, text: str) -> Alignment | None:
         """`text` is what the tokens became; words that a stop string cut off are not in it."""
         if job.heads is None:
             return None
         tags = len(SOURCE.before(self.tokenizer, job.tag))
         attention = [look[:, :, tags:] for look in forced.attention]
-        words = source_words(self.tokenizer, source), target_words(self.tokenizer.target, tokens)
+        words = source_words(self.tokenizer, unit.text), target_words(unit.codec, tokens)
         return align(attention, job.heads, *words).of_first(len(text.split()))
 
-    def _tree(self, recorder: Recorder | None, number: int, job: Job) -> dict[str, Any] | None:
+    def _tree(self, recorder: Recorder | None, number: int, unit: Unit, job: Job) -> dict[str, Any] | None:
         if recorder is None:
             return None
         groups = job.config.groups
-        trees = [
-            recorder.trees[number * groups + group].to_json(self.tokenizer.target.pieces) for group in range(groups)
-        ]
+        trees = [recorder.trees[number * groups + group].to_json(unit.codec.pieces) for group in range(groups)]
         return trees[0] if groups == 1 else {"groups": trees}
 
 
@@ -343,4 +407,4 @@ def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[
 
 def target_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """Generated tokens as one line of text: pieces of split words joined, line breaks made spaces."""
-    return one_line(text_of(tokenizer, ids))
+    return one_line(text_of(tokenizer.target, tokenizer.joiner, ids))

@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from regard.data.columns import Encoded
 from regard.decode.job import Job
 from regard.decode.request import Demands
 from regard.errors import RegardError
 from regard.text.fitting import fits, join_windows, split_to_fit, windows_to_fit
 from regard.text.sentences import rejoined
+from regard.text.tokenizer import Codec
 
 OVERLAP = 0.25
 """The share of a window that it has in common with its neighbour."""
@@ -44,8 +46,17 @@ class Unit:
     text: str
     ids: list[int]
     demands: Demands
+    codec: Codec
+    """What reads its translation: that of the target, and words of this unit's own behind it where it copies."""
     first: bool
     """Of its line."""
+    further: tuple[Encoded, ...] = ()
+    """Further sources, as the model reads them."""
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Of all its sources."""
+        return (len(self.ids), *map(len, self.further))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,28 +8,28 @@ from pathlib import Path
 
 from regard.decode.request import Judge
 from regard.errors import ConfigError, CorpusError
-from regard.text.tokenizer import Tokenizer, join_pieces
+from regard.text.tokenizer import Codec, join_pieces
 
 Terms = tuple[tuple[str, str], ...]
 
 
-def forbids_words(tokenizer: Tokenizer, banned: Sequence[str], end: int) -> Judge:
+def forbids_words(codec: Codec, joiner: str, banned: Sequence[str], end: int) -> Judge:
     """Whether a text holds one of these as a whole word."""
     at_end = re.compile("|".join(map(whole, banned)))
     inside = re.compile("|".join(whole(word, behind=r"(?!\Z)") for word in banned))
 
     def forbids(tokens: Sequence[int]) -> bool:
         """A word at the very end may still grow into a longer one, which is not banned; if the vocabulary has one."""
-        is_complete = tokens[-1] == end or not tokenizer.target.may_grow(tokens)
+        is_complete = tokens[-1] == end or not codec.may_grow(tokens)
         pattern = at_end if is_complete else inside
-        return pattern.search(text_of(tokenizer, tokens)) is not None
+        return pattern.search(text_of(codec, joiner, tokens)) is not None
 
     return forbids
 
 
-def ends_at(tokenizer: Tokenizer, stops: Sequence[str]) -> Judge:
+def ends_at(codec: Codec, joiner: str, stops: Sequence[str]) -> Judge:
     """Whether a text holds one of these."""
-    return lambda tokens: before_stop(text_of(tokenizer, tokens), stops) is not None
+    return lambda tokens: before_stop(text_of(codec, joiner, tokens), stops) is not None
 
 
 def before_stop(text: str, stops: Sequence[str]) -> str | None:
@@ -38,18 +38,18 @@ def before_stop(text: str, stops: Sequence[str]) -> str | None:
     return text[: min(places)] if places else None
 
 
-def text_of(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
+def text_of(codec: Codec, joiner: str, tokens: Sequence[int]) -> str:
     """Tokens as text, pieces of split words joined."""
-    return join_pieces(tokenizer.target.decode(list(tokens)), tokenizer.joiner)
+    return join_pieces(codec.decode(list(tokens)), joiner)
 
 
-def known_tokens(tokenizer: Tokenizer, text: str, what: str) -> list[int]:
+def known_tokens(codec: Codec, joiner: str, text: str, what: str) -> list[int]:
     """Of a text that the model can write; ConfigError where its vocabulary cannot."""
-    tokens = tokenizer.target.encode(text)
+    tokens = codec.encode(text)
     if not tokens:
         raise ConfigError(f"the {what} {text!r} holds no word")
-    if not tokenizer.target.knows_all(tokens):
-        split = f", split by {tokenizer.joiner!r} as in training," if tokenizer.joiner else ""
+    if not codec.knows_all(tokens):
+        split = f", split by {joiner!r} as in training," if joiner else ""
         raise ConfigError(f"the {what} {text!r} has a word outside the model's vocabulary; give words{split} it knows")
     return tokens
 

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Source
+from regard.data.columns import SOURCE, TARGET, Column
 from regard.text.symbols import RESERVED, Symbols
 
 __all__ = [
@@ -88,9 +89,21 @@ class Shapes:
 
     sizes: Mapping[str, int]
     symbols: Symbols = RESERVED
+    columns: tuple[Column, ...] = (SOURCE, TARGET)
+    """The task's own."""
 
     def __getitem__(self, column: str) -> int:
         return self.sizes[column]
+
+    @property
+    def sources(self) -> tuple[Column, ...]:
+        """Of a task that generates a target: what the model reads, in the order of `Source.inputs`."""
+        return self.columns[:-1]
+
+    @property
+    def copies(self) -> bool:
+        """Whether unknown words of the source can be copied."""
+        return any(column.extended for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +190,10 @@ class Architecture:
     build: Callable[[Any, Shapes], nn.Module]
     tasks: tuple[str, ...] = ("translate",)
     """The names of the tasks that it serves."""
+    several: bool = False
+    """Whether it reads more than one source, and vectors in place of tokens."""
+    copies: bool = False
+    """Whether it can copy unknown words of its source."""
     presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
     fitted: Callable[[Corpus], tuple[str, str]] = no_preset
     """For `preset = "auto"`: the name of a preset, or "none", and why."""

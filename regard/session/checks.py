@@ -36,8 +36,9 @@ def refuse_misfits(config: Config, meta: dict[str, Any], model: nn.Module) -> No
     if not packed:
         check_budget(meta["longest"], config.train.batch_tokens)
         check_lengths(config, meta)
+    shapes = Shapes(meta["sizes"], columns=task_of(config).columns(config.data))
     refuse_beyond_memory(
-        memory_needed(config, Shapes(meta["sizes"]), model, longest=packed or meta["longest"]),
+        memory_needed(config, shapes, model, longest=packed or meta["longest"]),
         "train this",
         "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset",
     )

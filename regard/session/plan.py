@@ -84,7 +84,7 @@ def resolve(order: Order, asked: Config, run: RunDirectory, console: Console) ->
     meta = prepare(assignment_of(order, asked, run, begun), run.store, Spoken(console))
     if config is None:
         config = settled(order, asked, choices(asked, meta, console))
-    paper = model_on_paper(config.model, Shapes(meta["sizes"]))
+    paper = model_on_paper(config.model, Shapes(meta["sizes"], columns=task_of(config).columns(config.data)))
     refuse_misfits(config, meta, paper)
     plan = Plan(config, meta, precision_for(config, begun and begun.saved), paper)
     hardware.set_threads(config.train.threads)

@@ -70,7 +70,7 @@ class Session:
 
     @property
     def shapes(self) -> Shapes:
-        return Shapes(self.meta["sizes"], self.tokenizer.symbols)
+        return Shapes(self.meta["sizes"], self.tokenizer.symbols, self.columns)
 
     def execute(self) -> dict[str, Any]:
         test = self._read_test()  # now: a fault in it is better known before the night than after it

@@ -44,12 +44,18 @@ LONGEST_SAMPLE = 300
 """Characters of a sentence that is still pleasant to look at."""
 
 
-def columns(_: DataConfig) -> tuple[Column, ...]:
-    return SOURCE, TARGET
+def columns(data: DataConfig) -> tuple[Column, ...]:
+    """The source, further ones, and the target, which may copy from the first."""
+    source = replace(SOURCE, extended=data.copy)
+    target = replace(TARGET, extended=data.copy, of=SOURCE.name if data.copy else "")
+    texts, vectors = (Column(name, end=True) for name in data.also), (Column(name, "vectors") for name in data.vectors)
+    return source, *texts, *vectors, target
 
 
 def collate(examples: Sequence[Example], symbols: Symbols) -> Batch:
-    source = Source.of([example["source"] for example in examples], fill=symbols.pad)
+    """Everything but the target is read."""
+    names = [name for name in examples[0] if name != TARGET.name]
+    source = Source.of(*([example[name] for example in examples] for name in names), fill=symbols.pad)
     return pair_batch(source, [example["target"] for example in examples], symbols)
 
 
@@ -66,6 +72,7 @@ def open_translator(trained: Trained) -> Translator:
         max_source=min((one for one in most if one is not None), default=None),
         max_source_positions=limit,
         max_target=trained.limits.target,
+        columns=trained.columns,
     )
 
 
@@ -115,7 +122,9 @@ def prepared_by_tag(
         places = [place for place in all_places if place in wanted]
         ids = [[int(token) for token in examples.encoded[place]["source"]] for place in places]
         sources = [pairs.sources[place] for place in places]
-        ready.append((places, translator.prepare(sources, ids, **cast(Options, {**options, "tag": tag}))))
+        names = [column.name for column in translator.columns[1:-1]]
+        further = [tuple(examples.encoded[place][name] for name in names) for place in places]
+        ready.append((places, translator.prepare(sources, ids, further, **cast(Options, {**options, "tag": tag}))))
     return ready
 
 

@@ -4,6 +4,7 @@ Ids of every codec: 0–3 reserved, then one a tag, then the vocabulary. No rese
 hold: `</s>` typed by a user is four characters like any other.
 """
 
+import copy
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -186,9 +187,21 @@ class WordCodec(Codec):
         self.vocabulary = list(vocabulary)
         self.joiner = joiner
         self._ids = {word: self.first + entry for entry, word in enumerate(vocabulary)}
+        self._own: dict[str, int] = {}
+
+    def extended(self, own: Sequence[str]) -> "WordCodec":
+        """The same with some words behind its vocabulary: those that one text has and can be copied from it."""
+        other = copy.copy(self)  # the vocabulary itself is shared
+        other._own = {word: self.size + place for place, word in enumerate(own)}
+        other.size = self.size + len(own)
+        return other
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Each once, in the order in which they first stand there."""
+        return list(dict.fromkeys(word for word in split_words(text) if word not in self._ids))
 
     def encode(self, text: str) -> list[int]:
-        return [self._ids.get(word, UNKNOWN) for word in split_words(text)]
+        return [self._ids.get(word) or self._own.get(word, UNKNOWN) for word in split_words(text)]
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], Offsets]:
         return self.encode(text), [match.span() for match in _WORDS.finditer(text)]
@@ -202,7 +215,8 @@ class WordCodec(Codec):
         return bool(self.joiner) and bool(ids) and self._show(ids[-1]).endswith(self.joiner)
 
     def show_entry(self, entry: int) -> str:
-        return self.vocabulary[entry]
+        further = entry - len(self.vocabulary)
+        return self.vocabulary[entry] if further < 0 else list(self._own)[further]
 
 
 class WordPieceCodec(Codec):

@@ -89,20 +89,24 @@ def is_empty(row: Sequence[Any]) -> bool:
     return any(not value.strip() if isinstance(value, str) else len(value) == 0 for value in row)
 
 
-def drop_reason(config: FilterConfig, row: Sequence[Any], lengths: Sequence[int]) -> Reason | None:
-    """Why this example is dropped, or None, from its columns as read and the tokens of those that count.
+def drop_reason(
+    config: FilterConfig, row: Sequence[Any], lengths: Sequence[int], texts: Sequence[int] | None = None
+) -> Reason | None:
+    """Why this example is dropped, or None, from its columns as read and the tokens of those that count; `texts` are
+    the tokens of those that are text, for vectors have a ratio of their own to words. By default they are the same.
 
     The reasons are asked in the order of `FilterReport`; duplicates are not.
     """
     if is_empty(row) or not all(lengths):
         return "empty"
-    shorter, longer = min(lengths, default=0), max(lengths, default=0)
-    if config.max_length and longer > config.max_length:
+    if config.max_length and max(lengths, default=0) > config.max_length:
         return "too_long"
+    sides = lengths if texts is None else texts
+    shorter, longer = min(sides, default=0), max(sides, default=0)
     if config.max_ratio and longer >= RATIO_MIN_TOKENS and longer > config.max_ratio * shorter:
         return "ratio"
-    texts = [value.strip() for value in row if isinstance(value, str)]
-    if config.drop_identical and len(texts) > 1 and len(set(texts)) == 1:
+    lines = [value.strip() for value in row if isinstance(value, str)]
+    if config.drop_identical and len(lines) > 1 and len(set(lines)) == 1:
         return "identical"
     return None
 

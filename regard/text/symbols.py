@@ -23,7 +23,9 @@ class Symbols:
     """What fills up short rows; masks say where, so its value never matters."""
     never: tuple[int, ...] = ()
     """Classes that are never generated."""
+    unknown: int | None = None
+    """What stands for a word outside the vocabulary; None: there is none."""
 
 
-RESERVED = Symbols(start=START, end=END, pad=PAD, never=(PAD, START))
+RESERVED = Symbols(start=START, end=END, pad=PAD, never=(PAD, START), unknown=UNKNOWN)
 """Those of this package's own vocabularies."""

@@ -13,7 +13,6 @@ import pytest
 from regard.data.batch import Batch, Padded, Source, pair_batch
 from regard.data.columns import SOURCE, TARGET, Column, ColumnError, Example, label_names, plain, word_starts, wrapped
 from regard.data.config import CorpusConfig, DataConfig
-from regard.data.copying import own_words
 from regard.data.feed import Feed, Position
 from regard.data.fill import fill
 from regard.data.prepare import Assignment, prepare
@@ -448,7 +447,12 @@ def test_unknown_words_have_ids_of_their_own_that_a_target_shares():
     assert ids["target"][0] == [first + 3, first + 4, first + 5, size, unknown]
     assert ids["source"][1] == [size, first + 2, size + 1]
     assert ids["target"][1] == [size + 1, first + 5, size]
-    assert own_words(rows[0][0], codec) == ["Wutz", "Kutz"]
+    assert codec.unknown_words(rows[0][0]) == ["Wutz", "Kutz"]
+    own = codec.extended(["Wutz", "Kutz"])
+    assert own.decode(ids["target"][0]) == "der Mann heißt Wutz <unk>"
+    assert own.pieces([size + 1]) == ["Kutz"]
+    assert own.encode("Butz Kutz man") == [unknown, size + 1, first + 1]
+    assert codec.encode("Kutz") == [unknown]
     with pytest.raises(ConfigError, match=r"tokenizer\.kind=byte has no unknown words, and source copies them"):
         encoded_rows(columns, rows, Tokenizer.pair(ByteCodec(), ByteCodec()), [], DataConfig(), Path())
     apart = Tokenizer.pair(codec, WordCodec(["der", "Mann"]))

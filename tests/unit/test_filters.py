@@ -55,6 +55,13 @@ def test_ratio_spares_short_pairs(lengths, reason):
     assert drop_reason(FilterConfig(), ("a", "b"), lengths) is None
 
 
+def test_vectors_have_no_ratio_to_words():
+    row, config = ("a", [[0.5]] * 90, "b"), FilterConfig(max_ratio=2.0, max_length=100)
+    assert drop_reason(config, row, (10, 90, 11), (10, 11)) is None
+    assert drop_reason(config, row, (10, 90, 21), (10, 21)) == "ratio"
+    assert drop_reason(config, row, (10, 101, 11), (10, 11)) == "too_long"
+
+
 def test_identical_sides_only_on_request():
     assert drop_reason(FilterConfig(), ("same", "same"), (1, 1)) is None
     assert drop_reason(FilterConfig(drop_identical=True), ("same", "same "), (1, 1)) == "identical"

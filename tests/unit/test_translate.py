@@ -147,14 +147,14 @@ def test_lines_are_prepared_once_and_translated_as_often_as_one_likes():
 
 
 def test_a_sentence_above_the_budget_stands_alone():
-    encoded = {7: [1] * 100, 3: [1] * 2, 5: [1] * 3}
+    encoded = {7: (100,), 3: (2,), 5: (3,)}
     assert list(batches_by_length(encoded, 32)) == [[7], [5, 3]]
     assert list(batches_by_length(encoded, 31)) == [[7], [5], [3]]
     assert list(batches_by_length({}, 6)) == []
 
 
 def test_only_equal_padded_lengths_share_a_batch():
-    encoded = {length: [1] * length for length in range(1, 70)}
+    encoded = {length: (length,) for length in range(1, 70)}
     groups = list(batches_by_length(encoded, 10_000))
     assert [(min(group), max(group)) for group in groups] == [
         (65, 69), (49, 64), (33, 48), (25, 32), (17, 24), (1, 16),
