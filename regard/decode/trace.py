@@ -48,7 +48,9 @@ def traced(seen: Sequence[str], codec: Codec, tokens: Sequence[int], forced: For
     for place, (attention, best) in enumerate(zip(forced.attention, forced.best, strict=True)):
         shares = attention.mean((0, 1))[: len(seen)]
         top = shares.topk(min(LOOKED_AT, len(seen)))
-        looks = tuple((str(seen[int(at)]), share) for share, at in zip(top.values.tolist(), top.indices.tolist(), strict=True))
+        looks = tuple(
+            (str(seen[int(at)]), share) for share, at in zip(top.values.tolist(), top.indices.tolist(), strict=True)
+        )
         pieces = codec.pieces([token for token, _ in best])
         likely = tuple((piece, math.exp(score)) for piece, (_, score) in zip(pieces, best, strict=True))
         came = codec.pieces([tokens[place] if place < len(tokens) else end])[0]

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, Source
+from regard.data.columns import Column
 from regard.errors import ConfigError
 from regard.models.interface import Architecture, Limits, Shapes
 from regard.models.transformer_presets import PRESETS, fitted_preset
-from regard.models.transformer_state import Claim, TransformerState, Wave, widened
+from regard.models.transformer_sources import Encoded, Reader
+from regard.models.transformer_state import Claim, Memory, TransformerState, Wave, widened
 from regard.nn.attention import KVCache, MultiHeadAttention, Probe, padded_keys
 from regard.nn.dropout import dropout
-from regard.nn.embedding import Embedding, new_matrix
+from regard.nn.embedding import Embedding, VectorEmbedding, new_matrix
 from regard.nn.feedforward import FeedForward
 from regard.nn.linear import linear
 from regard.nn.masks import causal_mask, key_mask
@@ -31,6 +34,7 @@ SHARES = ("all", "target", "none")
 MOST_LAYERS = 128
 """Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 STARTS = ("start", "end", "padding")
+COMBINATIONS = ("serial", "parallel", "flat")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,9 @@ class TransformerConfig:
     """A bias in the output layer."""
     share: str = "all"
     """Weight tying: one matrix for source, target and output (all), for target and output (target), no tying (none)."""
+    combine: str = "serial"
+    """Attention over several sources (Libovický et al., 2018): serial (one sublayer after the other), parallel (the sum
+    of all, in one sublayer) or flat (one attention over all positions)."""
 
     def __post_init__(self) -> None:
         for key in ("width", "heads", "feedforward", "encoder_layers", "decoder_layers", "max_positions"):
@@ -87,7 +94,7 @@ class TransformerConfig:
         for key in ("dropout", "attention_dropout", "activation_dropout"):
             if not 0.0 <= getattr(self, key) < 1.0:
                 raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 0 and below 1")
-        choices = {"norm": NORMS, "positions": POSITIONS, "share": SHARES, "start": STARTS}
+        choices = {"norm": NORMS, "positions": POSITIONS, "share": SHARES, "start": STARTS, "combine": COMBINATIONS}
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
@@ -133,9 +140,9 @@ def attention_layer(config: TransformerConfig, block: str) -> MultiHeadAttention
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network."""
 
-    def __init__(self, config: TransformerConfig, number: int) -> None:
+    def __init__(self, config: TransformerConfig, number: int, side: str = "encoder") -> None:
         super().__init__()
-        self.attention = attention_layer(config, f"encoder.{number}.self")
+        self.attention = attention_layer(config, f"{side}.{number}.self")
         self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
         self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
 
@@ -147,31 +154,42 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, attention over the source, then the feed-forward network."""
+    """Masked self-attention, attention over the source, then the feed-forward network. `further` names more sources."""
 
-    def __init__(self, config: TransformerConfig, number: int) -> None:
+    def __init__(self, config: TransformerConfig, number: int, further: Sequence[str] = ()) -> None:
         super().__init__()
         self.attention = attention_layer(config, f"decoder.{number}.self")
         self.cross_attention = attention_layer(config, f"decoder.{number}.cross")
+        self.further = nn.ModuleList(attention_layer(config, f"decoder.{number}.cross-{name}") for name in further)
         self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
-        self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
+        self.is_serial = config.combine == "serial"
+        self.residuals = nn.ModuleList(Residual(config) for _ in range(3 + self.is_serial * len(further)))
+
+    @property
+    def across(self) -> list[MultiHeadAttention]:
+        """The attention over each source."""
+        return [self.cross_attention, *(layer for layer in self.further if isinstance(layer, MultiHeadAttention))]
 
     def forward(
-        self,
-        x: Float[Tensor, "B T D"],
-        memory: Float[Tensor, "B S D"],
-        mask: Bool[Tensor, "#B 1 T T"],
-        memory_mask: Bool[Tensor, "B 1 1 S"],
-        probe: Probe | None,
+        self, x: Float[Tensor, "B T D"], sources: Sequence[Encoded], mask: Bool[Tensor, "#B 1 T T"], probe: Probe | None
     ) -> Float[Tensor, "B T D"]:
         """The whole target at once, as in training."""
         x = self.residuals[0](x, lambda y: self.attention(y, mask=mask, probe=probe))
-        x = self.residuals[1](x, lambda y: self.cross_attention(y, memory, memory_mask, probe))
-        return self.residuals[2](x, self.feedforward)
+        pairs = zip(self.across, sources, strict=True)
+        looks = [partial(layer, memory=own.x, mask=own.mask, probe=probe) for layer, own in pairs]
+        return self.residuals[2](self.look_at_all(x, looks), self.feedforward)
 
-    def remember(self, memory: Float[Tensor, "B S D"]) -> KVCache:
-        """The source's keys and values, by this layer's own projections, as many as `attend_by_row` likes."""
-        return self.cross_attention.remember(memory).sized(padded_keys(memory.size(1)))
+    def look_at_all(self, x: Float[Tensor, "B T D"], looks: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:
+        """Attention over every source: in a sublayer each, one after the other, or together in one."""
+        if not self.is_serial:
+            return self.residuals[1](x, lambda y: sum((look(y) for look in looks[1:]), looks[0](y)))
+        for residual, look in zip([self.residuals[1], *self.residuals[3:]], looks, strict=True):
+            x = residual(x, look)
+        return x
+
+    def remember(self, number: int, memory: Float[Tensor, "B S D"]) -> KVCache:
+        """The keys and values of a source, by this layer's own projections, as many as `attend_by_row` likes."""
+        return self.across[number].remember(memory).sized(padded_keys(memory.size(1)))
 
     def step(
         self, x: Float[Tensor, "R 1 D"], number: int, waves: Sequence[tuple[Wave, Tensor]], probe: Probe | None
@@ -188,17 +206,18 @@ class DecoderLayer(nn.Module):
                 found.append(self.attention.look(q, past, mask, probe))
             return self.attention.output(together(found))
 
-        def look_across(y: Tensor) -> Tensor:
-            queries, found = self.cross_attention.queries(y).split(sizes), list[Tensor]()
-            for (wave, _), q_RN1H in zip(waves, queries, strict=True):
+        def look_across(y: Tensor, source: int) -> Tensor:
+            attention, found = self.across[source], list[Tensor]()
+            for (wave, _), q_RN1H in zip(waves, attention.queries(y).split(sizes), strict=True):
                 q_MNWH = q_RN1H.unflatten(0, (-1, wave.width)).squeeze(3).transpose(1, 2)
-                looked = self.cross_attention.look(q_MNWH, wave.memories[number], wave.memory_mask, probe)
+                memory = wave.memories[source]
+                looked = attention.look(q_MNWH, memory.layers[number], memory.mask, probe)
                 found.append(looked.flatten(0, 1)[:, None])
-            return self.cross_attention.output(together(found))
+            return attention.output(together(found))
 
         x = self.residuals[0](x, look_back)
-        x = self.residuals[1](x, look_across)
-        return self.residuals[2](x, self.feedforward)
+        looks = [partial(look_across, source=source) for source in range(len(self.across))]
+        return self.residuals[2](self.look_at_all(x, looks), self.feedforward)
 
 
 def together(parts: Sequence[Float[Tensor, "_ 1 D"]]) -> Float[Tensor, "R 1 D"]:
@@ -207,10 +226,15 @@ def together(parts: Sequence[Float[Tensor, "_ 1 D"]]) -> Float[Tensor, "R 1 D"]:
 
 
 class Transformer(nn.Module):
-    """Decodable, and trainable on a `Batch`."""
+    """Decodable, and trainable on a `Batch`. `further` are sources beside the first, each with its size."""
 
     def __init__(
-        self, config: TransformerConfig, source_size: int, target_size: int, symbols: Symbols | None = None
+        self,
+        config: TransformerConfig,
+        source_size: int,
+        target_size: int,
+        symbols: Symbols | None = None,
+        further: Sequence[tuple[Column, int]] = (),
     ) -> None:
         super().__init__()
         self.config, self.symbols = config, symbols or own_symbols(config, RESERVED)
@@ -225,11 +249,25 @@ class Transformer(nn.Module):
         self.source_embedding = Embedding(source, positions[0], config.dropout)
         self.target_embedding = Embedding(target, positions[1], config.dropout)
         self.encoder = nn.ModuleList(EncoderLayer(config, number) for number in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config, number) for number in range(config.decoder_layers))
+        apart = [] if config.combine == "flat" else [column.name for column, _ in further]
+        self.decoder = nn.ModuleList(DecoderLayer(config, number, apart) for number in range(config.decoder_layers))
         last_norm = (lambda: nn.LayerNorm(config.width)) if config.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = last_norm(), last_norm()
         self.output_weight = new_matrix(target_size, config.width) if config.share == "none" else target
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
+        self.further = nn.ModuleList(self._reader(column, size, source) for column, size in further)
+
+    def _reader(self, column: Column, size: int, source: nn.Parameter) -> Reader:
+        """The encoder of a further source. Its tokens have the first one's vectors where all matrices are one."""
+        config = self.config
+        positions = build_positions(config.positions, config.width, config.max_positions)
+        if column.kind == "vectors":
+            embedding: nn.Module = VectorEmbedding(column.name, size, config.width, positions, config.dropout)
+        else:
+            own = source if config.share == "all" and size == source.size(0) else new_matrix(size, config.width)
+            embedding = Embedding(own, positions, config.dropout)
+        layers = [EncoderLayer(config, number, f"encoder-{column.name}") for number in range(config.encoder_layers)]
+        return Reader(embedding, layers, type(self.encoder_norm)(config.width))
 
     @property
     def decoder_layers(self) -> list[DecoderLayer]:
@@ -242,14 +280,20 @@ class Transformer(nn.Module):
             x = layer(x, mask, probe)
         return self.encoder_norm(x)
 
+    def encode_all(self, source: Source, probe: Probe | None = None) -> list[Encoded]:
+        """What the decoder attends to: every source, or where they are combined flat, one of all positions."""
+        first = Encoded(self.encode(source, probe), key_mask(source.mask))
+        found = [first, *(read(own, probe) for read, own in zip(self.further, source.inputs[1:], strict=True))]
+        return [Encoded.flat(found)] if self.config.combine == "flat" else found
+
     def features(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
         """The decoder's output before the last projection, for every target position."""
-        memory, memory_mask = self.encode(batch.source, probe), key_mask(batch.source.mask)
+        sources = self.encode_all(batch.source, probe)
         length = batch.target_in.size(1)
         mask = causal_mask(length, length, batch.target_in.device) & key_mask(batch.target_mask)
         x = self.target_embedding(batch.target_in)
         for layer in self.decoder:
-            x = layer(x, memory, mask, memory_mask, probe)
+            x = layer(x, sources, mask, probe)
         return self.decoder_norm(x)
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
@@ -260,16 +304,17 @@ class Transformer(nn.Module):
         return self.project(self.features(batch, probe))
 
     def start(self, source: Source, probe: Probe | None = None) -> TransformerState:
-        memory = self.encode(source, probe)
-        memories = tuple(layer.remember(memory) for layer in self.decoder_layers)
-        rows = torch.arange(memory.size(0), device=memory.device)
+        sources, memories = self.encode_all(source, probe), list[Memory]()
+        for number, own in enumerate(sources):
+            layers = tuple(layer.remember(number, own.x) for layer in self.decoder_layers)
+            memories.append(Memory(layers, widened(own.mask, layers[0].size)))
+        rows = torch.arange(len(source), device=sources[0].x.device)
         wave = Wave(
-            memories=memories,
-            memory_mask=widened(key_mask(source.mask), memories[0].size),
+            memories=tuple(memories),
             owners=rows,
             ages=torch.zeros_like(rows),
             span=(0, 0),
-            pasts=tuple(layer.attention.nothing(memory) for layer in self.decoder_layers),
+            pasts=tuple(layer.attention.nothing(sources[0].x) for layer in self.decoder_layers),
             claim=Claim(),
         )
         return TransformerState((wave,))
@@ -290,7 +335,7 @@ class Transformer(nn.Module):
     def step_and_look(
         self, tokens: Int[Tensor, " R"], state: TransformerState
     ) -> tuple[Float[Tensor, "R V"], TransformerState, Float[Tensor, "R Y N S"]]:
-        """As `step`, and the attention over the source, by layer (Y) and head (N)."""
+        """As `step`, and the attention over the first source, by layer (Y) and head (N); flat: over all positions."""
         probe = Probe()
         logits, after = self.step(tokens, state, probe)
         across = torch.stack([look.weights.transpose(1, 2).flatten(0, 1) for look in probe.of("decoder", "cross")], 1)
@@ -304,7 +349,8 @@ WEIGHT_COPIES = 5
 
 
 def built(config: TransformerConfig, shapes: Shapes) -> Transformer:
-    return Transformer(config, shapes["source"], shapes["target"], shapes.symbols)
+    further = [(column, shapes[column.name]) for column in shapes.sources[1:]]
+    return Transformer(config, shapes["source"], shapes["target"], shapes.symbols, further)
 
 
 def limits(config: TransformerConfig) -> Limits:
@@ -339,6 +385,7 @@ def summary(config: TransformerConfig) -> str:
 ARCHITECTURE = Architecture(
     config=TransformerConfig,
     build=built,
+    several=True,
     presets=PRESETS,
     fitted=fitted_preset,
     limits=limits,

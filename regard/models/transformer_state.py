@@ -36,15 +36,41 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """One source of M sentences: its keys and values, a decoder layer each, and where one may look."""
+
+    layers: tuple[KVCache, ...]
+    mask: Bool[Tensor, "M 1 1 S"]
+
+    @property
+    def size(self) -> int:
+        """Positions, a multiple of `KEY_STRIDE`."""
+        return self.mask.size(-1)
+
+    def join(self, other: Memory) -> Memory:
+        """The sentences of both."""
+        size = max(self.size, other.size)
+        return Memory(
+            tuple(one.sized(size).join(two.sized(size)) for one, two in pairs(self.layers, other.layers)),
+            torch.cat([widened(self.mask, size), widened(other.mask, size)]),
+        )
+
+    def of(self, sentences: Int[Tensor, " M2"]) -> Memory:
+        """These sentences, cut to the longest."""
+        mask = self.mask[sentences]
+        size = padded_keys(used_keys(mask))
+        return Memory(tuple(layer.copied(size, sentences) for layer in self.layers), mask[..., :size])
+
+
+@dataclass(frozen=True, slots=True)
 class Wave:
-    """Rows that are stepped in one call, and the source of each sentence once for all its rows.
+    """Rows that are stepped in one call, and the sources of each sentence once for all its rows.
 
     Pasts and memories have room for a multiple of `KEY_STRIDE` positions, as many as the oldest row and the longest
     source need; positions after a row's own are masked.
     """
 
-    memories: tuple[KVCache, ...]  # a decoder layer each, M sentences
-    memory_mask: Bool[Tensor, "M 1 1 S"]
+    memories: tuple[Memory, ...]  # a source each
     owners: Int[Tensor, " R"]  # the sentence of each row; rows of one sentence lie together, as many for each
     ages: Int[Tensor, " R"]  # positions read
     span: tuple[int, int]  # the lowest and the highest age
@@ -56,7 +82,11 @@ class Wave:
     @property
     def width(self) -> int:
         """Rows of each sentence."""
-        return len(self.owners) // max(self.memory_mask.size(0), 1)
+        return len(self.owners) // max(self.sentences, 1)
+
+    @property
+    def sentences(self) -> int:
+        return self.memories[0].mask.size(0)
 
     @property
     def places(self) -> int | Int[Tensor, " R"]:
@@ -72,7 +102,7 @@ class Wave:
         """The pasts are copied when a step writes into them, which is once, however often rows change places."""
         owners, ages = self.owners[parents], self.ages[parents]
         same = torch.equal(owners, self.owners)
-        sources = (self.memories, self.memory_mask, self.owners) if same else self._sources(owners)
+        sources = (self.memories, self.owners) if same else self._sources(owners)
         return Wave(
             *sources,
             ages=ages,
@@ -87,12 +117,10 @@ class Wave:
         """These rows, followed by those of `other`, in one wave."""
         if self.width != other.width:
             return self._apart().join(other._apart())
-        size = max(self.memory_mask.size(-1), other.memory_mask.size(-1))
         room = max(padded_keys(wave.span[1]) for wave in (self, other))
         return Wave(
-            memories=tuple(one.sized(size).join(two.sized(size)) for one, two in pairs(self.memories, other.memories)),
-            memory_mask=torch.cat([widened(self.memory_mask, size), widened(other.memory_mask, size)]),
-            owners=torch.cat([self.owners, other.owners + self.memory_mask.size(0)]),
+            memories=tuple(one.join(two) for one, two in zip(self.memories, other.memories, strict=True)),
+            owners=torch.cat([self.owners, other.owners + self.sentences]),
             ages=torch.cat([self.ages, other.ages]),
             span=(min(self.span[0], other.span[0]), max(self.span[1], other.span[1])),
             pasts=tuple(one.join(two) for one, two in pairs(self._at_home(room), other._at_home(room))),
@@ -120,24 +148,21 @@ class Wave:
 
     def _apart(self) -> Wave:
         """With a copy of its source for each row."""
-        memories, mask, owners = self._sources(self.owners, evenly=False)
-        return replace(self, memories=memories, memory_mask=mask, owners=owners)
+        memories, owners = self._sources(self.owners, evenly=False)
+        return replace(self, memories=memories, owners=owners)
 
     def _sources(
         self, owners: Int[Tensor, " R2"], *, evenly: bool = True
-    ) -> tuple[tuple[KVCache, ...], Bool[Tensor, "M2 1 1 S2"], Int[Tensor, " R2"]]:
-        """The memories and masks of these owners, cut to the longest, and the place of each owner among them."""
+    ) -> tuple[tuple[Memory, ...], Int[Tensor, " R2"]]:
+        """The memories of these owners, cut to the longest, and the place of each owner among them."""
         sentences, counts = torch.unique_consecutive(owners, return_counts=True)
         if not evenly or bool((counts != counts[0]).any()):  # rows that do not group evenly own a copy each
             sentences, counts = owners, torch.ones_like(owners)
         places = torch.arange(len(sentences), device=owners.device)
         numbered = places.repeat_interleave(int(counts[0]))
-        if len(places) == self.memory_mask.size(0) and torch.equal(sentences, places):  # a beam widens
-            return self.memories, self.memory_mask, numbered
-        mask = self.memory_mask[sentences]
-        size = padded_keys(used_keys(mask))
-        memories = tuple(memory.copied(size, sentences) for memory in self.memories)
-        return memories, mask[..., :size], numbered
+        if len(places) == self.sentences and torch.equal(sentences, places):  # a beam widens
+            return self.memories, numbered
+        return tuple(memory.of(sentences) for memory in self.memories), numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +219,8 @@ def merged(waves: Iterable[Wave]) -> tuple[Wave, ...]:
 def padding(one: Wave, other: Wave) -> int:
     """Keys by which the two would be longer, if they were one wave."""
     gap = padded_keys(one.span[1] + 1) - padded_keys(other.span[1] + 1)
-    across = one.memory_mask.size(-1) - other.memory_mask.size(-1)
-    return sum(len((other if less > 0 else one).ages) * abs(less) for less in (gap, across))
+    across = [mine.size - its.size for mine, its in zip(one.memories, other.memories, strict=True)]
+    return sum(len((other if less > 0 else one).ages) * abs(less) for less in (gap, *across))
 
 
 def pairs(ones: tuple[KVCache, ...], others: tuple[KVCache, ...]) -> zip[tuple[KVCache, KVCache]]:

@@ -1,4 +1,4 @@
-"""Tokens to vectors: Dropout(Embedding·√D + PE) (sections 3.4 and 3.5)."""
+"""Tokens, or given vectors, to a model's input: Dropout(Embedding·√D + PE) (sections 3.4 and 3.5)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.errors import ConfigError
 from regard.nn.dropout import dropout
+from regard.nn.linear import Linear
 from regard.nn.positions import LearnedPositions, SinusoidPositions
 
 
@@ -38,3 +40,28 @@ class Embedding(nn.Module):
     def _placed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         scaled = F.embedding(tokens, self.weight) * math.sqrt(self.weight.size(1))
         return dropout(scaled + positions, self.dropout, self.training)
+
+
+class VectorEmbedding(nn.Module):
+    """Given vectors (image regions, speech frames) in place of tokens: Dropout(xW + b + PE)."""
+
+    def __init__(
+        self,
+        name: str,
+        features: int,
+        width: int,
+        positions: SinusoidPositions | LearnedPositions,
+        dropout: float = 0.0,
+    ) -> None:
+        """`name` is that of the source, for messages."""
+        super().__init__()
+        self.name, self.projection, self.positions, self.dropout = name, Linear(features, width), positions, dropout
+
+    def forward(self, vectors: Float[Tensor, "B T F"]) -> Float[Tensor, "B T D"]:
+        if vectors.size(-1) != self.projection.in_features:
+            raise ConfigError(
+                f"{self.name} has vectors of width {vectors.size(-1)}, but the model was trained on width "
+                f"{self.projection.in_features}"
+            )
+        placed = self.projection(vectors) + self.positions(vectors.size(1), 0)
+        return dropout(placed, self.dropout, self.training)

@@ -242,7 +242,7 @@ def test_room_for_the_past_and_the_source_shrinks_when_those_who_need_it_leave()
 
     def room() -> tuple[int, int]:
         (wave,) = rows.state.waves  # one row and one row are merged
-        return wave.pasts[0].size, wave.memory_mask.size(-1)
+        return wave.pasts[0].size, wave.memories[0].size
 
     assert room() == (24, 32)
     rows.reorder([1])

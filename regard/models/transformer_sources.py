@@ -1,0 +1,45 @@
+"""Several sources of one Transformer: an encoder for each, and what the decoder attends to.
+
+Axes: B sentences, S source positions, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.data.batch import Padded
+from regard.nn.attention import Probe
+from regard.nn.masks import key_mask
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A source behind its encoder, and where one may look."""
+
+    x: Float[Tensor, "B S D"]
+    mask: Bool[Tensor, "B 1 1 S"]
+
+    @classmethod
+    def flat(cls, sources: Sequence[Encoded]) -> Encoded:
+        """The positions of all, one source behind the other."""
+        return cls(torch.cat([own.x for own in sources], 1), torch.cat([own.mask for own in sources], -1))
+
+
+class Reader(nn.Module):
+    """An encoder of its own for a further source: tokens, or vectors."""
+
+    def __init__(self, embedding: nn.Module, layers: Sequence[nn.Module], norm: nn.Module) -> None:
+        super().__init__()
+        self.embedding, self.layers, self.norm = embedding, nn.ModuleList(layers), norm
+
+    def forward(self, source: Padded, probe: Probe | None = None) -> Encoded:
+        mask = key_mask(source.mask)
+        x = self.embedding(source.values)
+        for layer in self.layers:
+            x = layer(x, mask, probe)
+        return Encoded(self.norm(x), mask)
