@@ -1,0 +1,228 @@
+"""Six ways to score how much a decoder's state is about a position of the source, and the attention over them.
+
+    keys = score.keys(memory, mask)     once a sentence
+    scores = score(queries, keys)       for all positions of a target, or for one step
+
+In training the scores of a whole target are matrix products. In `torch.inference_mode` they are sums of products by
+row, so that they are batch-invariant.
+
+Axes: B sentences, T queries, S positions, D width of a query (n), M width of the memory, K width of a key.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.errors import ConfigError, RegardError
+from regard.nn.attention import FEWEST_SCORES, Probe
+from regard.nn.linear import Linear, linear
+from regard.nn.masks import used_keys
+from regard.nn.recurrent import by_row
+
+SMALLEST_SQUARE = 1e-12
+"""Added to the squared length of a vector, so that the direction of 0 has a finite gradient."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreShape:
+    """What a score is built from; each takes what it needs."""
+
+    query: int
+    """Width of a query (D)."""
+    memory: int
+    """Width of a position of the memory (M)."""
+    positions: int = 1024
+    """Location-based: the most positions that a memory may have."""
+    sharpness: float = 0.0
+    """Content-based: the first value of the trained factor; 0: there is none."""
+
+
+class Score(nn.Module):
+    """One signature for all."""
+
+    needs_equal_widths = False
+    """Whether a query and a position of the memory must have the same width."""
+
+    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S K"]:
+        """What of a score depends on the memory alone; here the memory itself."""
+        return memory
+
+    @abstractmethod
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+        """The score of every position for every query, before the softmax; what padding scores is nobody's concern."""
+
+
+def products(queries: Float[Tensor, "B T K"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+    """q·k of every query and key."""
+    if not torch.is_inference_mode_enabled():
+        return queries @ keys.mT
+    return (queries.contiguous()[:, :, None] * keys[:, None]).sum(-1)
+
+
+def refuse_unequal(name: str, shape: ScoreShape) -> None:
+    if shape.query != shape.memory:
+        raise ConfigError(
+            f"the score {name!r} needs queries and a memory of one width, but they have {shape.query} and "
+            f"{shape.memory}; project one of them, or take 'general' or 'additive'"
+        )
+
+
+class Content(Score):
+    """cosine(s, h), times a trained sharpness where there is one (Graves 2014)."""
+
+    needs_equal_widths = True
+
+    def __init__(self, shape: ScoreShape) -> None:
+        super().__init__()
+        refuse_unequal("content", shape)
+        start = torch.tensor(math.log(shape.sharpness)) if shape.sharpness else None
+        self.log_sharpness = None if start is None else nn.Parameter(start)
+
+    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S M"]:
+        return direction(memory)
+
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
+        cosine = products(direction(queries), keys)
+        return cosine if self.log_sharpness is None else cosine * self.log_sharpness.exp()
+
+
+def direction(x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
+    """Vectors of length 1."""
+    return x / (x.square().sum(-1, keepdim=True) + SMALLEST_SQUARE).sqrt()
+
+
+class Additive(Score):
+    """v·tanh(W [s; h]) (Bahdanau 2015), W in two parts, of which the memory's is applied once."""
+
+    def __init__(self, shape: ScoreShape) -> None:
+        super().__init__()
+        self.of_query = Linear(shape.query, shape.query, bias=False)
+        self.of_memory = Linear(shape.memory, shape.query, bias=False)
+        self.v = nn.Parameter(torch.empty(shape.query).uniform_(-1, 1) * shape.query**-0.5)
+
+    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
+        return self.of_memory(memory)
+
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
+        hidden = by_row(torch.tanh, self.of_query(queries)[:, :, None] + keys[:, None])
+        return (hidden * self.v).sum(-1) if torch.is_inference_mode_enabled() else hidden @ self.v
+
+
+class Location(Score):
+    """(W s)_i, one row of W a position (Luong 2015): what stands there has no say."""
+
+    def __init__(self, shape: ScoreShape) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(shape.positions, shape.query))
+        nn.init.xavier_uniform_(self.weight)
+
+    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S M"]:
+        """RegardError where a position has no row of W; padding may go beyond."""
+        limit = self.weight.size(0)
+        if mask.size(1) > limit and used_keys(mask) > limit:
+            raise RegardError(
+                f"the input has {used_keys(mask)} positions, but location-based attention has learned only {limit} "
+                f"(model.max_positions={limit}); split the input, or train with another model.score"
+            )
+        return memory
+
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S M"]) -> Float[Tensor, "B T S"]:
+        size, limit = keys.size(1), self.weight.size(0)
+        # In inference one product for all lengths, for the bits of a product depend on its shape.
+        used = limit if torch.is_inference_mode_enabled() else min(size, limit)
+        return F.pad(linear(queries, self.weight[:used])[..., :size], (0, max(size - limit, 0)))
+
+
+class General(Score):
+    """sᵀ W h (Luong 2015)."""
+
+    def __init__(self, shape: ScoreShape) -> None:
+        super().__init__()
+        self.of_memory = Linear(shape.memory, shape.query, bias=False)
+
+    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
+        return self.of_memory(memory)
+
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
+        return products(queries, keys)
+
+
+class Dot(Score):
+    """sᵀ h (Luong 2015)."""
+
+    needs_equal_widths = True
+
+    def __init__(self, shape: ScoreShape) -> None:
+        super().__init__()
+        refuse_unequal("dot", shape)
+
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
+        return products(queries, keys)
+
+
+class ScaledDot(Score):
+    """sᵀ h / √n (Vaswani 2017)."""
+
+    needs_equal_widths = True
+
+    def __init__(self, shape: ScoreShape) -> None:
+        super().__init__()
+        refuse_unequal("scaled-dot", shape)
+
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
+        return products(queries, keys) / math.sqrt(queries.size(-1))
+
+
+SCORES: dict[str, type[Score]] = {
+    "content": Content,
+    "additive": Additive,
+    "location": Location,
+    "general": General,
+    "dot": Dot,
+    "scaled-dot": ScaledDot,
+}
+
+
+def masked_softmax(scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
+    """Weights over the positions that may be looked at; a row that has none gets 0, with a finite gradient."""
+    lowest = torch.finfo(scores.dtype).min
+    scores, size = scores.masked_fill(~mask[:, None], lowest), scores.size(-1)
+    if size < FEWEST_SCORES and torch.is_inference_mode_enabled():
+        scores = F.pad(scores, (0, FEWEST_SCORES - size), value=lowest)
+    return scores.softmax(-1)[..., :size] * mask.any(-1)[:, None, None]
+
+
+def attend_by_score(
+    score: Score,
+    queries: Float[Tensor, "B T D"],
+    keys: Float[Tensor, "B S K"],
+    memory: Float[Tensor, "B S M"],
+    mask: Bool[Tensor, "B S"],
+    *,
+    probe: Probe | None = None,
+    block: str = "",
+) -> Float[Tensor, "B T M"]:
+    """The contexts Σ_i softmax_i(score(s_t, h_i)) h_i. A probe records it as `block`, as an attention of one head.
+
+    In inference S is a multiple of `KEY_STRIDE`, and the queries come one after the other, to bound the memory.
+    """
+    if not torch.is_inference_mode_enabled():
+        scores = score(queries, keys)
+        weights = masked_softmax(scores, mask)
+        contexts = weights @ memory
+    else:
+        scores = torch.cat([score(query, keys) for query in queries.split(1, 1)], 1)
+        weights = masked_softmax(scores, mask)
+        contexts = torch.stack([(weight[..., None] * memory).sum(-2) for weight in weights.unbind(1)], 1)
+    if probe is not None:
+        seen = used_keys(mask)
+        looked = (queries, keys[:, :seen], scores[..., :seen], weights[..., :seen])
+        probe.record(block, *(each[:, None] for each in looked))
+    return contexts
