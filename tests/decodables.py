@@ -15,18 +15,27 @@ from regard.text.symbols import RESERVED, Symbols
 from tests.toys import TOY_ARCHITECTURES
 
 SOURCE_WORDS, TARGET_WORDS = 37, 41
-SMALL_SETTINGS: dict[str, dict[str, Any]] = {
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "transformer": {
-        "width": 32,
-        "heads": 2,
-        "feedforward": 29,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "share": "none",
-        "norm": "pre",
+        "": {
+            "width": 32,
+            "heads": 2,
+            "feedforward": 29,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "share": "none",
+            "norm": "pre",
+        },
+    },
+    "rnn": {
+        "gru additive": {"width": 32},
+        "lstm none": {"width": 32, "cell": "lstm", "score": "none", "feed_state": True, "bidirectional": False},
+        "rnn location": {"width": 29, "cell": "rnn", "score": "location", "max_positions": 61, "encoder_layers": 2},
+        "gru general": {"width": 32, "score": "general", "input_feeding": True, "decoder_layers": 2},
+        "lstm content": {"width": 24, "cell": "lstm", "score": "content", "sharpness": 5.0},
     },
 }
-"""Of architectures that have more to be made small than their width."""
+"""Of architectures that have more to be made small than their width; each variant by its name."""
 
 
 def starting_with(start: int) -> Symbols:
@@ -53,10 +62,11 @@ def tiny_decodables() -> dict[str, Any]:
     for name, architecture in (ARCHITECTURES | TOY_ARCHITECTURES).items():
         if "translate" not in architecture.tasks:
             continue
-        own = SMALL_SETTINGS.get(name, {"width": 32})
-        torch.manual_seed(19)
-        model = architecture.build(architecture.config(**own), Shapes({"source": SOURCE_WORDS, "target": TARGET_WORDS}))
-        for parameter in model.parameters():
-            torch.nn.init.normal_(parameter, std=0.3)
-        built[name] = model.eval()
+        for variant, own in VARIANTS.get(name, {"": {"width": 32}}).items():
+            torch.manual_seed(19)
+            shapes = Shapes({"source": SOURCE_WORDS, "target": TARGET_WORDS})
+            model = architecture.build(architecture.config(**own), shapes)
+            for parameter in model.parameters():
+                torch.nn.init.normal_(parameter, std=0.3)
+            built[f"{name} {variant}".strip()] = model.eval()
     return built

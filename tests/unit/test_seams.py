@@ -14,7 +14,18 @@ from regard.models import ARCHITECTURES
 PACKAGE = Path(__file__).parents[2] / "regard"
 OWN_PLACES = ("models/", "nn/", "bench/", "demo.py")
 """Where the fields of one architecture's config may be read or set."""
-SHARED_NAMES = {"architecture", "width", "heads", "dropout", "start", "norm", "positions", "bias", "output_bias"}
+SHARED_NAMES = {
+    "architecture",
+    "width",
+    "heads",
+    "dropout",
+    "start",
+    "norm",
+    "positions",
+    "bias",
+    "output_bias",
+    "score",
+}
 """Fields whose names other things have too; of these only `….model.NAME` tells that a config is read."""
 RESERVED = {"PAD", "START", "END", "UNKNOWN"}
 
