@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from regard.data.batch import Batch, Source
 from regard.data.columns import Column
 from regard.errors import ConfigError
+from regard.models.copying import Copying
 from regard.models.interface import Architecture, Limits, Shapes
 from regard.models.transformer_presets import PRESETS, fitted_preset
 from regard.models.transformer_sources import Encoded, Reader
@@ -288,7 +289,15 @@ class Transformer(nn.Module):
 
     def features(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
         """The decoder's output before the last projection, for every target position."""
-        sources = self.encode_all(batch.source, probe)
+        return self.features_from(self.encode_all(batch.source, probe), batch, probe)
+
+    def encoding(self, source: Source, probe: Probe | None = None) -> tuple[list[Encoded], Float[Tensor, "B S D"]]:
+        """What the decoder attends to, and the encoder's output of the first source."""
+        sources = self.encode_all(source, probe)
+        return sources, sources[0].x[:, : source.values.size(1)]
+
+    def features_from(self, sources: list[Encoded], batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
+        """The same, of sources that are encoded."""
         length = batch.target_in.size(1)
         mask = causal_mask(length, length, batch.target_in.device) & key_mask(batch.target_mask)
         x = self.target_embedding(batch.target_in)
@@ -304,7 +313,11 @@ class Transformer(nn.Module):
         return self.project(self.features(batch, probe))
 
     def start(self, source: Source, probe: Probe | None = None) -> TransformerState:
-        sources, memories = self.encode_all(source, probe), list[Memory]()
+        return self.state_from(self.encode_all(source, probe), source)
+
+    def state_from(self, sources: list[Encoded], source: Source) -> TransformerState:
+        """Before the first step, of sources that are encoded."""
+        memories = list[Memory]()
         for number, own in enumerate(sources):
             layers = tuple(layer.remember(number, own.x) for layer in self.decoder_layers)
             memories.append(Memory(layers, widened(own.mask, layers[0].size)))
@@ -322,6 +335,13 @@ class Transformer(nn.Module):
     def step(
         self, tokens: Int[Tensor, " R"], state: TransformerState, probe: Probe | None = None
     ) -> tuple[Float[Tensor, "R V"], TransformerState]:
+        features, after = self.next_features(tokens, state, probe)
+        return self.project(features), after
+
+    def next_features(
+        self, tokens: Int[Tensor, " R"], state: TransformerState, probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "R D"], TransformerState]:
+        """A step without its last projection."""
         if probe is not None:  # which sees one attention a layer
             state = state.whole()
         ages, oldest = [wave.ages for wave in state.waves], max(wave.span[1] for wave in state.waves)
@@ -330,7 +350,7 @@ class Transformer(nn.Module):
         for number, layer in enumerate(self.decoder_layers):
             x = layer.step(x, number, waves, probe)
         after = TransformerState(tuple(wave.older() for wave, _ in waves))
-        return self.project(self.decoder_norm(x[:, 0])), after
+        return self.decoder_norm(x[:, 0]), after
 
     def step_and_look(
         self, tokens: Int[Tensor, " R"], state: TransformerState
@@ -348,9 +368,12 @@ WEIGHT_COPIES = 5
 """Of an attention matrix, where it is computed step by step: scores, softmax, dropout, its mask and the product."""
 
 
-def built(config: TransformerConfig, shapes: Shapes) -> Transformer:
+def built(config: TransformerConfig, shapes: Shapes) -> nn.Module:
     further = [(column, shapes[column.name]) for column in shapes.sources[1:]]
-    return Transformer(config, shapes["source"], shapes["target"], shapes.symbols, further)
+    model = Transformer(config, shapes["source"], shapes["target"], shapes.symbols, further)
+    if not shapes.copies:
+        return model
+    return Copying(model, width=config.width, memory=config.width, vocabulary=shapes["target"])
 
 
 def limits(config: TransformerConfig) -> Limits:
@@ -386,6 +409,7 @@ ARCHITECTURE = Architecture(
     config=TransformerConfig,
     build=built,
     several=True,
+    copies=True,
     presets=PRESETS,
     fitted=fitted_preset,
     limits=limits,

@@ -190,13 +190,13 @@ SCORES: dict[str, type[Score]] = {
 }
 
 
-def masked_softmax(scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
-    """Weights over the positions that may be looked at; a row that has none gets 0, with a finite gradient."""
+def masked_softmax(scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B #T S"]) -> Float[Tensor, "B T S"]:
+    """Weights over the positions that may be looked at; a query that has none gets 0, with a finite gradient."""
     lowest = torch.finfo(scores.dtype).min
-    scores, size = scores.masked_fill(~mask[:, None], lowest), scores.size(-1)
+    scores, size = scores.masked_fill(~mask, lowest), scores.size(-1)
     if size < FEWEST_SCORES and torch.is_inference_mode_enabled():
         scores = F.pad(scores, (0, FEWEST_SCORES - size), value=lowest)
-    return scores.softmax(-1)[..., :size] * mask.any(-1)[:, None, None]
+    return scores.softmax(-1)[..., :size] * mask.any(-1, keepdim=True)
 
 
 def attend_by_score(
@@ -215,11 +215,11 @@ def attend_by_score(
     """
     if not torch.is_inference_mode_enabled():
         scores = score(queries, keys)
-        weights = masked_softmax(scores, mask)
+        weights = masked_softmax(scores, mask[:, None])
         contexts = weights @ memory
     else:
         scores = torch.cat([score(query, keys) for query in queries.split(1, 1)], 1)
-        weights = masked_softmax(scores, mask)
+        weights = masked_softmax(scores, mask[:, None])
         contexts = torch.stack([(weight[..., None] * memory).sum(-2) for weight in weights.unbind(1)], 1)
     if probe is not None:
         seen = used_keys(mask)
