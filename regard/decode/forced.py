@@ -19,7 +19,7 @@ from torch import Tensor
 
 from regard.decode.rules import log_probabilities
 from regard.errors import ConfigError
-from regard.models.interface import Attentive, Decodable, Source
+from regard.models.interface import Attentive, Decodable, Mixing, Source
 
 
 @dataclass(slots=True)
@@ -32,6 +32,8 @@ class Forced:
     """Where in its own source it looked when it was asked for each of them; empty unless asked for."""
     best: list[list[tuple[int, float]]] = field(default_factory=list)
     """At each of them the likeliest tokens with their log-probabilities, best first."""
+    generating: list[float] = field(default_factory=list[float])
+    """Of a model that also copies: the weight of generating at each of them, where `best` is asked for."""
 
     @property
     def score(self) -> float:
@@ -62,6 +64,9 @@ def force(
             if len(staying) < len(rows):
                 parents = torch.tensor(staying, device=tokens.device)
                 state, tokens, rows = state.reorder(parents), tokens[parents], [rows[number] for number in staying]
+            if best and isinstance(model, Mixing):
+                for row, weight in zip(rows, model.step_and_mix(tokens, state)[2][0].flatten().tolist(), strict=True):
+                    found[row].generating.append(weight)
             logits, state, attention = looking_step(model, tokens, state, look)
             log_probs = log_probabilities(logits)
             tokens = torch.tensor([wanted[row][place] for row in rows], device=tokens.device)

@@ -11,8 +11,8 @@ from regard.data.columns import Column, Encoded
 from regard.errors import CorpusError
 from regard.text.tokenizer import Tokenizer
 
-Also = Sequence[Sequence[Any]]
-"""For each further source a text, or an array of (positions, width), for every sentence."""
+Also = Sequence[Any]
+"""For each further source a sequence: a text, or an array of (positions, width), for every sentence."""
 
 
 def encoded_further(

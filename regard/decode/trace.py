@@ -26,20 +26,24 @@ class Step:
     """Its best next tokens with their probabilities."""
     token: str
     """The one that came."""
+    generating: float | None = None
+    """Of a model that also copies from the source: the weight of generating."""
 
     def to_json(self) -> dict[str, Any]:
+        mixture = {} if self.generating is None else {"generating": self.generating}
         return {
             "written": self.written,
             "looks": [list(look) for look in self.looks],
             "best": [list(one) for one in self.best],
             "token": self.token,
-        }
+        } | mixture
 
     def line(self) -> str:
         """For people."""
         looks = "  ".join(f"{token} {100 * share:.0f} %" for token, share in self.looks)
         best = "  ".join(f"{token} {100 * probability:.1f} %" for token, probability in self.best)
-        return f"{self.written or '—'}  | looks at {looks}  | next {best}  → {self.token}"
+        mixture = "" if self.generating is None else f"  | generates {100 * self.generating:.0f} %"
+        return f"{self.written or '—'}  | looks at {looks}{mixture}  | next {best}  → {self.token}"
 
 
 def traced(seen: Sequence[str], codec: Codec, tokens: Sequence[int], forced: Forced, end: int) -> tuple[Step, ...]:
@@ -54,5 +58,6 @@ def traced(seen: Sequence[str], codec: Codec, tokens: Sequence[int], forced: For
         pieces = codec.pieces([token for token, _ in best])
         likely = tuple((piece, math.exp(score)) for piece, (_, score) in zip(pieces, best, strict=True))
         came = codec.pieces([tokens[place] if place < len(tokens) else end])[0]
-        steps.append(Step(codec.decode(list(tokens[:place])), looks, likely, came))
+        generating = forced.generating[place] if forced.generating else None
+        steps.append(Step(codec.decode(list(tokens[:place])), looks, likely, came, generating))
     return tuple(steps)

@@ -23,6 +23,7 @@ __all__ = [
     "Decodable",
     "Limits",
     "LinearOutput",
+    "Mixing",
     "Preset",
     "Shapes",
     "Source",
@@ -70,6 +71,17 @@ class Attentive(Protocol):
         self, tokens: Int[Tensor, " R"], state: Any
     ) -> tuple[Float[Tensor, "R V"], Any, Float[Tensor, "R Y N S"]]:
         """As `step`, and each row's attention over the source, by layer (Y) and head (N)."""
+        ...
+
+
+@runtime_checkable
+class Mixing(Protocol):
+    """A `Decodable` that generates or copies, and can say how much of each."""
+
+    def step_and_mix(
+        self, tokens: Int[Tensor, " R"], state: Any, /
+    ) -> tuple[Float[Tensor, "R V"], Any, tuple[Float[Tensor, "R 1"], Float[Tensor, "R 1 S"]]]:
+        """As `step`, and of each row how much is generated and how much is copied from each position."""
         ...
 
 

@@ -17,6 +17,8 @@ FLOAT = 4
 PROCESS = 300 << 20
 """Python, torch and their libraries."""
 TRIAL_LENGTH, TRIAL_ROWS = 16, 2
+MIXTURE_COPIES = 8
+"""Of the probabilities of all classes: generated, copied, their logarithms, their sum, what is possible."""
 OVERHEAD = 2.0
 """A step takes this much longer than its matrix products."""
 PER_WEIGHT = 6
@@ -32,7 +34,8 @@ def memory_needed(config: Config, shapes: Shapes, model: nn.Module, *, longest: 
     train = config.train
     parameters = parameters_in(model)
     optimizer = 3 if train.ema else 2  # moments and moving average
-    kept = train.passes * train.batch_tokens * kept_per_token(config, shapes, model, min(longest, train.batch_tokens))
+    per_token = kept_per_token(config, shapes, model, min(longest, train.batch_tokens))
+    kept = train.passes * train.batch_tokens * (per_token + mixture_per_token(shapes))
     step = (2 + optimizer) * parameters + kept + output_buffers(model)
     saving = (2 + 3 * optimizer) * parameters
     return PROCESS + FLOAT * max(step, saving)
@@ -50,6 +53,11 @@ def kept_per_token(config: Config, shapes: Shapes, model: nn.Module, longest: in
             f"model.architecture={config.model.architecture!r} cannot be tried on paper ({error}); its Architecture "
             f"should give `activations`, what a step keeps for each token"
         ) from None
+
+
+def mixture_per_token(shapes: Shapes) -> int:
+    """Numbers that a model which copies keeps for each token: it needs the probability of every class at once."""
+    return MIXTURE_COPIES * shapes[shapes.columns[-1].name] if shapes.copies else 0
 
 
 def tried_per_token(config: Config, shapes: Shapes, model: nn.Module, longest: int) -> int:

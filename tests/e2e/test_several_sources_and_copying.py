@@ -1,0 +1,149 @@
+"""Several sources, and words that are copied, through the whole command line."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import regard
+from tests.e2e.toolbox import LEXICON, SMALL, Outcome, chosen
+
+Call = Callable[..., Outcome]
+
+WORDS = list(LEXICON)[:6]
+COLOURS = ["RED", "BLUE", "GREEN"]
+SETTINGS: dict[str, Any] = SMALL | {
+    "preset": "none",
+    "train.max_steps": 160,
+    "train.validate_every": 160,
+    "train.checkpoint_every": 80,
+    "train.batch_tokens": 384,
+    "train.label_smoothing": 0.0,
+    "train.threads": 1,
+    "data.filters.drop_duplicates": "false",
+    "decode.beam": 2,
+}
+
+
+def written(folder: Path, name: str, lines: list[str]) -> Path:
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def captions(folder: Path, name: str, seed: int, count: int) -> dict[str, Path]:
+    """A word in one language, how often it is said in another, and its colour as a vector: "gu", "xx", (0, 1, 0)."""
+    choose, rows = random.Random(seed), list[tuple[str, int, int]]()
+    for _ in range(count):
+        rows.append((choose.choice(WORDS), choose.randint(1, 3), choose.randrange(3)))
+    array = np.zeros((count, 2, 3), np.float32)
+    for place, (_, _, colour) in enumerate(rows):
+        array[place, 0, colour] = 1.0
+    np.save(folder / f"{name}.npy", array)
+    written(folder, f"{name}.lengths", ["1"] * count)
+    targets = [" ".join([COLOURS[colour], *[LEXICON[word]] * often]) for word, often, colour in rows]
+    return {
+        "source": written(folder, f"{name}.source", [word for word, _, _ in rows]),
+        "counts": written(folder, f"{name}.counts", [" ".join("x" * often) for _, often, _ in rows]),
+        "colour": folder / f"{name}.npy",
+        "target": written(folder, f"{name}.target", targets),
+    }
+
+
+def recipe(folder: Path, data: str, columns: dict[str, Path]) -> Path:
+    files = ", ".join(f'{name} = "{path.name}"' for name, path in columns.items())
+    return written(folder, "recipe.toml", ["[data]", data, f"train = [{{ {files} }}]", f"valid = [{{ {files} }}]"])
+
+
+def test_a_model_reads_two_texts_and_vectors(call: Call, tmp_path: Path) -> None:
+    """No source alone tells the translation; all three together do."""
+    columns = captions(tmp_path, "train", 3, 300)
+    order = recipe(tmp_path, 'also = ["counts"]\nvectors = ["colour"]', columns)
+    run = tmp_path / "run"
+    call("train", order, "--data", tmp_path, "--out", run, *chosen(SETTINGS)).done()
+    test = captions(tmp_path, "test", 4, 40)
+    also = ["--also", test["counts"], "--also", test["colour"]]
+    out = call("translate", run, "--input", test["source"], *also).done().out.splitlines()
+    expected = test["target"].read_text().splitlines()
+    assert sum(one == other for one, other in zip(out, expected, strict=True)) >= 36
+    scores = call("score", run, "--source", test["source"], "--target", test["target"], *also).done().out.split()
+    assert len(scores) == 40
+    assert sum(float(score) > -1.0 for score in scores) >= 30
+    given = ["--source", test["source"], "--reference", test["target"]]
+    by_option = json.loads(call("evaluate", run, *given, *also, "--json").done().out)
+    by_column = [f"--column={name}={test[name]}" for name in ("source", "counts", "colour", "target")]
+    assert json.loads(call("evaluate", run, *by_column, "--json").done().out) == by_option
+    assert by_option["bleu"] > 90
+    model = regard.load(run)
+    vectors = np.load(test["colour"])[:2, :1]
+    texts = test["counts"].read_text().splitlines()[:2]
+    found = model.translate(test["source"].read_text().splitlines()[:2], also=[texts, vectors])
+    assert [one.text for one in found] == out[:2]
+    refusals(call, tmp_path, run, test, given)
+
+
+def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: list[Any]) -> None:
+    """A source that is missing is an error that names the line."""
+    lines = test["counts"].read_text().splitlines()
+    short, gap = written(folder, "short", lines[:7]), written(folder, "gap", [*lines[:4], "", *lines[5:]])
+    longer = written(folder, "longer", [*lines, "x"])
+    source, colour = ["--input", test["source"]], ["--also", test["colour"]]
+    call("translate", run, *source, "--also", short, *colour).refusal("line 8: counts has ended")
+    call("translate", run, *source, "--also", gap, *colour).refusal("line 5: counts is empty, but the source has text")
+    assert "line 41: counts goes on" in call("translate", run, *source, "--also", longer, *colour).err
+    call("translate", run, *source).refusal("the model also reads counts, colour", "give --also FILE 2 times")
+    call("translate", run, *source, "--also", gap, *colour, "--split").refusal("--also gives a further source", "lines")
+    call("evaluate", run, *given, "--also", short).refusal("needs --also for counts, colour", "given 1 times")
+    call("evaluate", run, *given).refusal("needs a counts too")
+    np.save(folder / "wide.npy", np.zeros((40, 1, 4), np.float32))
+    wide = ["--also", test["counts"], "--also", folder / "wide.npy"]
+    call("translate", run, *source, *wide).refusal("colour has vectors of width 4", "trained on width 3")
+    call("compare", run, run.parent / "run").refusal("name each run once")
+
+
+def names(folder: Path, name: str, seed: int, count: int) -> dict[str, Path]:
+    """`gu met NAME at NUMBER` → `NUMBER NAME GU`: neither names nor numbers come again."""
+    choose = random.Random(seed)
+    sources, targets = list[str](), list[str]()
+    for _ in range(count):
+        word, person, number = choose.choice(WORDS), f"N{choose.getrandbits(40):x}", str(choose.getrandbits(30))
+        sources.append(f"{word} met {person} at {number}")
+        targets.append(f"{number} {person} {LEXICON[word]}")
+    return {"source": written(folder, f"{name}.s", sources), "target": written(folder, f"{name}.t", targets)}
+
+
+def test_names_and_numbers_that_were_never_seen_are_copied(call: Call, tmp_path: Path) -> None:
+    columns, test = names(tmp_path, "train", 5, 300), names(tmp_path, "test", 6, 60)
+    order = recipe(tmp_path, "copy = true", columns)
+    settings = SETTINGS | {"tokenizer.size": 30}
+    run = tmp_path / "run"
+    call("train", order, "--data", tmp_path, "--out", run, *chosen(settings)).done()
+    out = call("translate", run, "--input", test["source"]).done().out.splitlines()
+    expected = test["target"].read_text().splitlines()
+    assert sum(one == other for one, other in zip(out, expected, strict=True)) >= 57
+    lines = call("translate", run, "--input", test["source"], "--json", "--trace", 2).done().out.splitlines()
+    step = json.loads(lines[0])["trace"][0]
+    assert step["token"] == out[0].split()[0]
+    weights = [[step["generating"] for step in json.loads(line)["trace"]] for line in lines]
+    assert all(number < 0.5 and person < 0.5 and word > 0.5 for number, person, word, _ in weights)
+    shown = call("translate", run, "--input", test["source"], "--trace", 1).done().out
+    assert "| generates " in shown
+    given = ["--source", test["source"], "--target", test["target"]]
+    scores = [float(score) for score in call("score", run, *given).done().out.split()]
+    assert sum(score > -1.0 for score in scores) >= 55
+
+
+def test_what_cannot_copy_or_read_several_sources_says_so(call: Call, tmp_path: Path) -> None:
+    columns = names(tmp_path, "train", 5, 20)
+    order = ["train", recipe(tmp_path, "copy = true", columns), "--data", tmp_path, "--out", tmp_path / "run"]
+    call(*order, *chosen(SETTINGS | {"tokenizer.kind": "bpe"})).refusal("needs tokenizer.kind='word' (not 'bpe')")
+    call(*order, *chosen(SETTINGS | {"tokenizer.joint": "false"})).refusal("data.copy=true", "tokenizer.joint=true")
+    order[1] = recipe(tmp_path, 'also = ["tag"]', columns)
+    call(*order, *chosen(SETTINGS)).refusal("data.also and data.vectors: 'tag' cannot name a source")
+    order[1] = recipe(tmp_path, 'also = ["other"]', columns)
+    call(*order, *chosen(SETTINGS)).refusal("a corpus needs a other")
