@@ -10,150 +10,36 @@ encoder's states (D for each direction), I width of an embedding, V vocabulary.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, Source
+from regard.data.columns import Column
 from regard.errors import ConfigError
+from regard.models.copying import Copying
 from regard.models.interface import Architecture, Limits, Shapes
+from regard.models.rnn_parts import Attention, Embedding, Reader, RnnConfig, Vectors
 from regard.models.rnn_presets import PRESETS, fitted_preset
 from regard.models.rnn_state import Memory, Owned, RnnState
 from regard.nn.attention import Probe, padded_keys
 from regard.nn.dropout import dropout
 from regard.nn.embedding import new_matrix
 from regard.nn.linear import Linear, linear
-from regard.nn.recurrent import CELLS, Parts, Recurrent, by_row
-from regard.nn.scores import SCORES, ScoreShape, attend_by_score
-
-NO_SCORE = "none"
-SHARES = ("all", "target", "none")
-MOST_LAYERS = 128
-"""Each layer takes memory beside its parameters, which a stranger's config could ask for."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RnnConfig:
-    """The shape of an RNN encoder–decoder."""
-
-    architecture: str = "rnn"
-    """The model architecture."""
-    cell: str = "gru"
-    """The recurrent cell: rnn (plain, tanh), lstm or gru."""
-    width: int = 512
-    """Width of the decoder's states, and of the encoder's in each direction."""
-    embedding: int = 0
-    """Width of the embeddings; 0 = width."""
-    encoder_layers: int = 1
-    """Number of encoder layers."""
-    decoder_layers: int = 1
-    """Number of decoder layers."""
-    bidirectional: bool = True
-    """An encoder that also reads backwards; its states are then twice as wide."""
-    score: str = "additive"
-    """Attention score: content, additive, location, general, dot or scaled-dot; none = no attention."""
-    sharpness: float = 0.0
-    """Content-based score: the initial value of a trained factor; 0 = the cosine alone."""
-    max_positions: int = 1024
-    """Location-based score: maximum source length; the others have no limit."""
-    input_feeding: bool = False
-    """Feed each step's attention result into the next step (Luong 2015); training is then slower."""
-    feed_state: bool = False
-    """Feed the encoder's last state into every step (Cho 2014), not only the first."""
-    dropout: float = 0.2
-    """Dropout on the embeddings, between layers and before the output."""
-    share: str = "target"
-    """Weight tying: one matrix for source, target and output (all), for target and output (target), no tying (none).
-    Tying needs embeddings of the model's width."""
-
-    def __post_init__(self) -> None:
-        for key in ("width", "encoder_layers", "decoder_layers", "max_positions"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 1")
-        for key in ("encoder_layers", "decoder_layers"):
-            if getattr(self, key) > MOST_LAYERS:
-                raise ConfigError(f"model.{key}={getattr(self, key)} is more than {MOST_LAYERS}")
-        if self.embedding < 0:
-            raise ConfigError(f"model.embedding={self.embedding} must not be negative; 0 means model.width")
-        if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError(f"model.dropout={self.dropout} must be at least 0 and below 1")
-        for key, allowed in {"cell": tuple(CELLS), "score": (NO_SCORE, *SCORES), "share": SHARES}.items():
-            if getattr(self, key) not in allowed:
-                raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        self._check_together()
-
-    def _check_together(self) -> None:
-        """What one setting asks of another."""
-        if self.share != "none" and self.embedding_width != self.width:
-            raise ConfigError(
-                f"model.share={self.share!r} ties the embeddings to the output, but model.embedding={self.embedding} "
-                f"differs from model.width={self.width}; set model.embedding=0 or model.share='none'"
-            )
-        if self.input_feeding and not self.attends:
-            raise ConfigError(
-                "model.input_feeding=true feeds what attention found, but model.score='none'; choose a score, or set "
-                "model.feed_state=true"
-            )
-        if self.sharpness < 0.0:
-            raise ConfigError(f"model.sharpness={self.sharpness} must not be negative; 0 means none")
-        if self.sharpness and self.score != "content":
-            raise ConfigError(
-                f"model.sharpness={self.sharpness} belongs to model.score='content', not to {self.score!r}; set it to 0"
-            )
-
-    @property
-    def attends(self) -> bool:
-        return self.score != NO_SCORE
-
-    @property
-    def embedding_width(self) -> int:
-        return self.embedding or self.width
-
-
-class Embedding(nn.Module):
-    """Tokens to vectors of unit features; an RNN needs no positions. The matrix may belong to another side as well."""
-
-    def __init__(self, weight: nn.Parameter, dropout: float) -> None:
-        super().__init__()
-        self.weight, self.dropout = weight, dropout
-
-    def forward(self, tokens: Int[Tensor, "*B"]) -> Float[Tensor, "*B I"]:
-        scaled = F.embedding(tokens, self.weight) * math.sqrt(self.weight.size(1))
-        return dropout(scaled, self.dropout, self.training)
-
-
-class Bridge(nn.Module):
-    """The decoder's first state from the encoder's last: as it is, or both directions projected to the width.
-
-    The last layers go to the last layers; where the decoder has more, its first ones share the encoder's first.
-    """
-
-    def __init__(self, config: RnnConfig, encoder: Recurrent) -> None:
-        super().__init__()
-        first = config.encoder_layers - config.decoder_layers
-        self.layers = [max(first + layer, 0) for layer in range(config.decoder_layers)]
-        parts = encoder.cell.parts if config.bidirectional else 0
-        self.projections = nn.ModuleList(Linear(encoder.output_width, config.width) for _ in range(parts))
-
-    def forward(self, last: Parts) -> Parts:
-        chosen = tuple(part[:, self.layers] for part in last)
-        if not len(self.projections):
-            return chosen
-        hidden, *cell = [project(part) for project, part in zip(self.projections, chosen, strict=True)]
-        return by_row(torch.tanh, hidden), *cell
+from regard.nn.recurrent import Recurrent, by_row
 
 
 class RnnEncoderDecoder(nn.Module):
     """What both kinds share. `read` says what a decoder's state becomes, `remember` what it may look at."""
 
-    def __init__(self, config: RnnConfig, source_size: int, target_size: int, shapes: Shapes) -> None:
+    def __init__(self, config: RnnConfig, shapes: Shapes) -> None:
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
+        source_size, target_size = shapes["source"], shapes["target"]
         if config.share == "all" and source_size != target_size:
             raise ConfigError(
                 f"model.share='all' needs one vocabulary, but the source has {source_size} entries and the target "
@@ -162,67 +48,85 @@ class RnnEncoderDecoder(nn.Module):
         width, embedded = config.width, config.embedding_width
         target = new_matrix(target_size, embedded)
         source = target if config.share == "all" else new_matrix(source_size, embedded)
-        self.source_embedding = Embedding(source, config.dropout)
         self.target_embedding = Embedding(target, config.dropout)
-        self.encoder = Recurrent(
-            config.cell,
-            embedded,
-            width,
-            layers=config.encoder_layers,
-            bidirectional=config.bidirectional,
-            dropout=config.dropout,
-        )
-        self.bridge = Bridge(config, self.encoder)
+        first = Reader(config, Embedding(source, config.dropout))
+        self.readers = nn.ModuleList([first, *(self._reader(each, shapes, source) for each in shapes.sources[1:])])
         read = embedded + width * (config.feed_state + config.input_feeding)
         self.decoder = Recurrent(config.cell, read, width, layers=config.decoder_layers, dropout=config.dropout)
         self.output_weight = new_matrix(target_size, width) if config.share == "none" else target
         self.output_bias = nn.Parameter(torch.zeros(target_size))
 
+    def _reader(self, column: Column, shapes: Shapes, source: nn.Parameter) -> Reader:
+        """That of a further source. Its tokens have the first one's vectors where all matrices are one."""
+        config, size = self.config, shapes[column.name]
+        if column.kind == "vectors":
+            return Reader(config, Vectors(column.name, size, config.embedding_width, config.dropout))
+        shared = config.share == "all" and size == source.size(0)
+        own = source if shared else new_matrix(size, config.embedding_width)
+        return Reader(config, Embedding(own, config.dropout))
+
+    @property
+    def encoded_width(self) -> int:
+        """E, of every encoder."""
+        return self.config.width * (1 + self.config.bidirectional)
+
     @abstractmethod
-    def remember(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Memory | None:
-        """What the decoder may look at in every step."""
+    def remember(self, states: Sequence[Float[Tensor, "B _ E"]], masks: Sequence[Bool[Tensor, "B _"]]) -> list[Memory]:
+        """What the decoder may look at in every step, from the encoded sources."""
 
     @abstractmethod
     def read(
-        self, states: Float[Tensor, "B T D"], memory: Memory | None, probe: Probe | None
+        self, states: Float[Tensor, "B T D"], memories: Sequence[Memory], probe: Probe | None
     ) -> Float[Tensor, "B T D"]:
         """h̃, from which the output is made, before its dropout."""
 
-    def begin(self, source: Source) -> RnnState:
-        """The state before the first token, one row per sentence."""
-        states, last = self.encoder(self.source_embedding(source.values), source.mask)
-        memory, hidden = self.remember(states, source.mask), self.bridge(last)
+    def begin(self, source: Source) -> tuple[RnnState, Float[Tensor, "B S E"]]:
+        """The state before the first token, one row per sentence, and the first source's encoded positions.
+
+        Of several sources the first state is the mean of what each would begin with.
+        """
+        states, firsts = zip(*(read(own) for read, own in zip(self.readers, source.inputs, strict=True)), strict=True)
+        hidden = tuple(mean_of(parts) for parts in zip(*firsts, strict=True))
+        memories = self.remember(states, [own.mask for own in source.inputs])
         top = hidden[0][:, -1]
-        return RnnState(
+        state = RnnState(
             hidden,
             summary=top if self.config.feed_state else top[:, :0],
             spoken=torch.zeros_like(top) if self.config.input_feeding else top[:, :0],
-            source=None if memory is None else Owned(memory),
+            sources=tuple(Owned(memory) for memory in memories),
         )
+        return state, states[0]
 
     def advance(
         self, embedded: Float[Tensor, "R I"], state: RnnState, probe: Probe | None
     ) -> tuple[Float[Tensor, "R D"], RnnState]:
         """One position: h̃, and the next state."""
         top, hidden = self.decoder.step(torch.cat([embedded, state.summary, state.spoken], -1), state.hidden)
-        memory = None if state.source is None else state.source.by_row()
-        said = self.voiced(top[:, None], memory, probe)[:, 0]
+        said = self.voiced(top[:, None], [source.by_row() for source in state.sources], probe)[:, 0]
         spoken = said if self.config.input_feeding else state.spoken
         return said, replace(state, hidden=hidden, spoken=spoken)
 
     def voiced(
-        self, states: Float[Tensor, "B T D"], memory: Memory | None, probe: Probe | None
+        self, states: Float[Tensor, "B T D"], memories: Sequence[Memory], probe: Probe | None
     ) -> Float[Tensor, "B T D"]:
-        return dropout(self.read(states, memory, probe), self.config.dropout, self.training)
+        return dropout(self.read(states, memories, probe), self.config.dropout, self.training)
 
     def features(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
-        """h̃ of every target position: all at once, or one after the other where each enters the next."""
-        state, embedded = self.begin(batch.source), self.target_embedding(batch.target_in)
+        """h̃ of every target position."""
+        return self.features_from(self.begin(batch.source)[0], batch, probe)
+
+    def encoding(self, source: Source, probe: Probe | None = None) -> tuple[RnnState, Float[Tensor, "B S E"]]:
+        """For a model that copies: what `features_from` and `state_from` take, and the encoded positions."""
+        return self.begin(source)
+
+    def features_from(self, state: RnnState, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
+        """All at once, or one after the other where each enters the next."""
+        embedded = self.target_embedding(batch.target_in)
         if self.config.input_feeding:
             return self._unrolled(embedded, state, probe)
         summaries = state.summary[:, None].expand(-1, embedded.size(1), -1)
         states, _ = self.decoder(torch.cat([embedded, summaries], -1), batch.target_mask, state.hidden)
-        return self.voiced(states, None if state.source is None else state.source.memory, probe)
+        return self.voiced(states, [source.memory for source in state.sources], probe)
 
     def _unrolled(
         self, embedded: Float[Tensor, "B T I"], state: RnnState, probe: Probe | None
@@ -240,66 +144,84 @@ class RnnEncoderDecoder(nn.Module):
         return self.project(self.features(batch, probe))
 
     def start(self, source: Source, probe: Probe | None = None) -> RnnState:
-        state = self.begin(source)
-        if state.source is None:
-            return state
-        memory = state.source.memory
-        return replace(state, source=Owned(memory.sized(padded_keys(memory.mask.size(1)))))
+        return self.state_from(self.begin(source)[0], source)
+
+    def state_from(self, state: RnnState, source: Source) -> RnnState:
+        """With as many positions as steps like to have."""
+        memories = [own.memory for own in state.sources]
+        return replace(state, sources=tuple(Owned(own.sized(padded_keys(own.mask.size(1)))) for own in memories))
+
+    def next_features(
+        self, tokens: Int[Tensor, " R"], state: RnnState, probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "R D"], RnnState]:
+        """A step without its last projection."""
+        return self.advance(self.target_embedding(tokens), state, probe)
 
     def step(
         self, tokens: Int[Tensor, " R"], state: RnnState, probe: Probe | None = None
     ) -> tuple[Float[Tensor, "R V"], RnnState]:
-        said, after = self.advance(self.target_embedding(tokens), state, probe)
+        said, after = self.next_features(tokens, state, probe)
         return self.project(said), after
+
+
+def mean_of(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.stack(list(parts)).mean(0)
 
 
 class RnnPlain(RnnEncoderDecoder):
     """Without attention."""
 
-    def __init__(self, config: RnnConfig, source_size: int, target_size: int, shapes: Shapes) -> None:
-        super().__init__(config, source_size, target_size, shapes)
-        self.combine = Linear(config.width, config.width)
+    def __init__(self, config: RnnConfig, shapes: Shapes) -> None:
+        super().__init__(config, shapes)
+        self.join = Linear(config.width, config.width)
 
-    def remember(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> None:
-        return None
+    def remember(self, states: Sequence[Float[Tensor, "B _ E"]], masks: Sequence[Bool[Tensor, "B _"]]) -> list[Memory]:
+        return []
 
     def read(
-        self, states: Float[Tensor, "B T D"], memory: Memory | None, probe: Probe | None
+        self, states: Float[Tensor, "B T D"], memories: Sequence[Memory], probe: Probe | None
     ) -> Float[Tensor, "B T D"]:
-        return by_row(torch.tanh, self.combine(states))
+        return by_row(torch.tanh, self.join(states))
 
 
 class RnnAttentive(RnnEncoderDecoder):
-    """With attention over the encoder's states, which are projected to the width where the score needs that."""
+    """With attention over the encoders' states."""
 
-    def __init__(self, config: RnnConfig, source_size: int, target_size: int, shapes: Shapes) -> None:
-        super().__init__(config, source_size, target_size, shapes)
-        kind, found = SCORES[config.score], self.encoder.output_width
-        projects = kind.needs_equal_widths and found != config.width
-        width = config.width if projects else found
-        self.narrow = Linear(found, width, bias=False) if projects else nn.Identity()
-        self.score = kind(
-            ScoreShape(query=config.width, memory=width, positions=config.max_positions, sharpness=config.sharpness)
-        )
-        self.combine = Linear(config.width + width, config.width)
+    def __init__(self, config: RnnConfig, shapes: Shapes) -> None:
+        super().__init__(config, shapes)
+        further = [] if config.combine == "flat" else [column.name for column in shapes.sources[1:]]
+        blocks = ["decoder.0.cross", *(f"decoder.0.cross-{name}" for name in further)]
+        attentions = [Attention(config, self.encoded_width, block) for block in blocks]
+        widths = [attention.width for attention in attentions]
+        read = [sum(widths)] if config.combine == "parallel" else widths
+        self.attentions = nn.ModuleList(attentions)
+        self.joins = nn.ModuleList(Linear(config.width + width, config.width) for width in read)
 
-    def remember(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Memory:
-        narrow = self.narrow(states)
-        return Memory(narrow, self.score.keys(narrow, mask), mask)
+    def remember(self, states: Sequence[Float[Tensor, "B _ E"]], masks: Sequence[Bool[Tensor, "B _"]]) -> list[Memory]:
+        if self.config.combine == "flat":
+            states, masks = [torch.cat(list(states), 1)], [torch.cat(list(masks), 1)]
+        return [look.remember(own, mask) for look, own, mask in zip(self.looks, states, masks, strict=True)]
+
+    @property
+    def looks(self) -> list[Attention]:
+        return [look for look in self.attentions if isinstance(look, Attention)]
 
     def read(
-        self, states: Float[Tensor, "B T D"], memory: Memory | None, probe: Probe | None
+        self, states: Float[Tensor, "B T D"], memories: Sequence[Memory], probe: Probe | None
     ) -> Float[Tensor, "B T D"]:
-        assert memory is not None
-        contexts = attend_by_score(
-            self.score, states, memory.keys, memory.states, memory.mask, probe=probe, block="decoder.0.cross"
-        )
-        return by_row(torch.tanh, self.combine(torch.cat([states, contexts], -1)))
+        """tanh(W [s; c]): of all contexts at once (parallel), or source by source, each asked by what came before."""
+        looks = list(zip(self.looks, memories, strict=True))
+        if self.config.combine == "parallel":
+            contexts = [look(states, memory, probe) for look, memory in looks]
+            return by_row(torch.tanh, self.joins[0](torch.cat([states, *contexts], -1)))
+        for join, (look, memory) in zip(self.joins, looks, strict=True):
+            states = by_row(torch.tanh, join(torch.cat([states, look(states, memory, probe)], -1)))
+        return states
 
     def step_and_look(
         self, tokens: Int[Tensor, " R"], state: RnnState
     ) -> tuple[Float[Tensor, "R V"], RnnState, Float[Tensor, "R 1 1 S"]]:
-        """As `step`, and the attention over the source, of one layer and one head."""
+        """As `step`, and the attention over the first source, of one layer and one head; flat: over all positions."""
         probe = Probe()
         logits, after = self.step(tokens, state, probe)
         (look,) = probe.of("decoder", "cross")
@@ -309,9 +231,11 @@ class RnnAttentive(RnnEncoderDecoder):
 # What the architecture answers for itself
 
 
-def built(config: RnnConfig, shapes: Shapes) -> RnnEncoderDecoder:
-    kind = RnnAttentive if config.attends else RnnPlain
-    return kind(config, shapes["source"], shapes["target"], shapes)
+def built(config: RnnConfig, shapes: Shapes) -> nn.Module:
+    model = (RnnAttentive if config.attends else RnnPlain)(config, shapes)
+    if not shapes.copies:
+        return model
+    return Copying(model, width=config.width, memory=model.encoded_width, vocabulary=shapes["target"])
 
 
 def limits(config: RnnConfig) -> Limits:
@@ -338,6 +262,8 @@ def summary(config: RnnConfig) -> str:
 ARCHITECTURE = Architecture(
     config=RnnConfig,
     build=built,
+    several=True,
+    copies=True,
     presets=PRESETS,
     fitted=fitted_preset,
     limits=limits,

@@ -92,15 +92,15 @@ class RnnState:
     """The encoder's last state, where it enters every step; else of width 0."""
     spoken: Float[Tensor, "R _"]
     """h̃ of the step before, with input feeding; else of width 0."""
-    source: Owned | None
-    """None for a decoder that does not look back."""
+    sources: tuple[Owned, ...]
+    """What it looks back at; none for a decoder that does not."""
 
     def reorder(self, parents: Int[Tensor, " R2"]) -> RnnState:
         return RnnState(
             tuple(part[parents] for part in self.hidden),
             self.summary[parents],
             self.spoken[parents],
-            None if self.source is None else self.source.reorder(parents),
+            tuple(source.reorder(parents) for source in self.sources),
         )
 
     def join(self, other: RnnState) -> RnnState:
@@ -109,5 +109,5 @@ class RnnState:
             tuple(torch.cat(both) for both in pairs),
             torch.cat([self.summary, other.summary]),
             torch.cat([self.spoken, other.spoken]),
-            None if self.source is None or other.source is None else self.source.join(other.source),
+            tuple(mine.join(its) for mine, its in zip(self.sources, other.sources, strict=True)),
         )

@@ -58,10 +58,12 @@ class VectorEmbedding(nn.Module):
         self.name, self.projection, self.positions, self.dropout = name, Linear(features, width), positions, dropout
 
     def forward(self, vectors: Float[Tensor, "B T F"]) -> Float[Tensor, "B T D"]:
-        if vectors.size(-1) != self.projection.in_features:
-            raise ConfigError(
-                f"{self.name} has vectors of width {vectors.size(-1)}, but the model was trained on width "
-                f"{self.projection.in_features}"
-            )
+        refuse_other_width(self.name, vectors, self.projection.in_features)
         placed = self.projection(vectors) + self.positions(vectors.size(1), 0)
         return dropout(placed, self.dropout, self.training)
+
+
+def refuse_other_width(name: str, vectors: Float[Tensor, "*B F"], width: int) -> None:
+    """ConfigError for vectors that a model was not trained on."""
+    if vectors.size(-1) != width:
+        raise ConfigError(f"{name} has vectors of width {vectors.size(-1)}, but the model was trained on width {width}")

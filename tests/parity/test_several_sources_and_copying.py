@@ -21,6 +21,7 @@ from regard.decode.forced import force
 from regard.decode.search import search
 from regard.models import ARCHITECTURES, Shapes
 from regard.models.costs import build_model
+from regard.models.interface import Attentive
 from regard.nn.attention import Probe
 from regard.nn.copying import CopyHead, Mixture, classes_for, mixed
 from regard.text.symbols import RESERVED
@@ -48,6 +49,12 @@ MODELS = {
     "serial": (built("transformer", SEVERAL, combine="serial"), SEVERAL),
     "parallel": (built("transformer", SEVERAL, combine="parallel", norm="post"), SEVERAL),
     "flat": (built("transformer", SEVERAL, combine="flat"), SEVERAL),
+    "rnn serial": (built("rnn", SEVERAL, combine="serial", score="dot"), SEVERAL),
+    "rnn parallel": (built("rnn", SEVERAL, combine="parallel", cell="lstm", input_feeding=True), SEVERAL),
+    "rnn flat": (built("rnn", SEVERAL, combine="flat", feed_state=True), SEVERAL),
+    "rnn without attention": (built("rnn", SEVERAL, score="none"), SEVERAL),
+    "rnn copying": (built("rnn", COPYING), COPYING),
+    "rnn copying without attention": (built("rnn", COPYING, score="none", cell="lstm"), COPYING),
     "copying": (built("transformer", COPYING), COPYING),
     "copying from the first of several": (built("transformer", BOTH, combine="flat"), BOTH),
 }
@@ -117,11 +124,12 @@ def test_scores_of_a_search_are_those_of_forced_decoding(name: str):
     model, columns = MODELS[name]
     batch = padded([rows_of(columns, place, 2 + place) for place in range(7)])
     found = [best for best, *_ in search(model, batch, SearchConfig(beam=3, length_penalty=0.0), [9] * 7)]
-    forced = force(model, batch, [best.tokens for best in found], ended=[best.finished for best in found], look=True)
+    ended, looks = [best.finished for best in found], isinstance(model, Attentive)
+    forced = force(model, batch, [best.tokens for best in found], ended=ended, look=looks)
     assert [best.score for best in found] == [one.score for one in forced]
 
 
-@pytest.mark.parametrize("name", ["serial", "parallel", "flat"])
+@pytest.mark.parametrize("name", [name for name, (_, columns) in MODELS.items() if columns is SEVERAL])
 def test_every_source_has_a_say_and_its_padding_none(name: str):
     model, columns = MODELS[name]
     examples = [rows_of(columns, place, 5) for place in (1, 2)]
