@@ -10,6 +10,8 @@ from regard.text.filters import FilterConfig
 
 TAKEN = ("source", "target", "weight", "tag", "segment")
 """Keys of a corpus, and columns, that a further source cannot be called."""
+MEANINGS = ("order", "polygon", "tour")
+"""Of positions."""
 
 
 @dataclass(frozen=True, init=False)
@@ -60,6 +62,11 @@ class DataConfig:
     positions, width), with the number of positions of each sentence in a file of lengths beside it."""
     copy: bool = False
     """Let the model copy the source's unknown words; needs tokenizer.kind = "word" and a joint vocabulary."""
+    numbers: int = 1
+    """For columns of numbers: how many make a position; 2 for points of a plane."""
+    positions: str = "order"
+    """For columns of positions: what they mean, which decides how they are scored. order: as they stand; polygon: its
+    corners, from any start in either direction, and its area; tour: a round trip through all points, and its length."""
     train: tuple[CorpusConfig, ...] = ()
     """Training corpora, a table each."""
     valid: tuple[CorpusConfig, ...] = ()
@@ -73,6 +80,7 @@ class DataConfig:
         if len(self.train) > 255:
             raise ConfigError(f"data.train has {len(self.train)} corpora; at most 255 fit, join some of them")
         self._check_names()
+        self._check_numbers()
         for corpus in (*self.valid, *self.test):
             if corpus.tag and corpus.tag not in self.tags:
                 raise ConfigError(f"the tag {corpus.tag!r} of {corpus.name} is not that of any corpus in data.train")
@@ -86,6 +94,17 @@ class DataConfig:
                     f"data.also and data.vectors: {name!r} cannot name a source; take another word, used once, that is "
                     f"not one of {', '.join(TAKEN)}"
                 )
+
+    def _check_numbers(self) -> None:
+        if not 1 <= self.numbers <= 65_536:
+            raise ConfigError(f"data.numbers={self.numbers} must lie between 1 and 65,536")
+        if self.positions not in MEANINGS:
+            raise ConfigError(f"data.positions={self.positions!r} is not one of {', '.join(MEANINGS)}")
+        if self.positions != "order" and self.numbers != 2:
+            raise ConfigError(
+                f"data.positions={self.positions!r} is about points of a plane, but data.numbers={self.numbers}; "
+                f"set data.numbers=2"
+            )
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -108,6 +127,8 @@ class DataConfig:
             "also": list(self.also),
             "vectors": list(self.vectors),
             "copy": self.copy,
+            "numbers": self.numbers,
+            "positions": self.positions,
         }
         corpora = {part: [each.to_table() for each in getattr(self, part)] for part in ("train", "valid", "test")}
         return table | corpora | {"filters": asdict(self.filters)}

@@ -1,12 +1,13 @@
 """Every kind of model, by the name that `model.architecture` gives it. A new one is one file and one line."""
 
-from regard.models import rnn, transformer
+from regard.models import pointer, rnn, transformer
 from regard.models.interface import Architecture, Decodable, Shapes, Source, State
 from regard.models.transformer import Transformer, TransformerConfig
 
 ARCHITECTURES: dict[str, Architecture] = {
     "transformer": transformer.ARCHITECTURE,
     "rnn": rnn.ARCHITECTURE,
+    "pointer": pointer.ARCHITECTURE,
 }
 
 __all__ = [

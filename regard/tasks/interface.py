@@ -104,6 +104,34 @@ class Measured:
         return dict(self.values)
 
 
+@runtime_checkable
+class Prediction(Protocol):
+    """What a model makes of one line of input."""
+
+    @property
+    def line(self) -> str:
+        """As text."""
+        ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """What `regard predict` drives: a finished model that answers a line of input with a line."""
+
+    options: tuple[str, ...]
+    """The decoding options that have a meaning for it."""
+
+    def parse(self, line: str) -> Any:
+        """A line as `predict` takes it; CorpusError for one that is none of its input."""
+        ...
+
+    def predict(self, rows: Sequence[Any], **options: Any) -> Sequence[Prediction]:
+        """One prediction for each row. A row's prediction does not depend on the others."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Some examples: encoded, as text by column, and the tags of their corpora."""

@@ -2,12 +2,14 @@
 
 import importlib.util
 import re
+from dataclasses import fields
 from types import ModuleType
 
 import pytest
 
 from regard.changes import flattened
 from regard.config import Config, build_config
+from regard.models import ARCHITECTURES
 from tests.docs.markdown import ROOT
 
 
@@ -29,6 +31,7 @@ def test_every_key_is_on_it(writer: ModuleType) -> None:
     corpus = [{"source": "a", "target": "b"}]
     table = build_config({"data": {"train": corpus}}).to_table()
     keys = {key.rpartition(".")[2] for key in flattened(table | {"corpus": table["data"]["train"][0]})}
+    keys |= {each.name for architecture in ARCHITECTURES.values() for each in fields(architecture.config)}
     firsts = re.findall(r"^\| (`\w+`[^|]*) \|", writer.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     named = {key for first in firsts for key in re.findall(r"`(\w+)`", first)}
     assert keys == named
