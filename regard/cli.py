@@ -18,6 +18,7 @@ from regard import __version__
 from regard.cli_compare import compare
 from regard.cli_corpus import corpus
 from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
+from regard.cli_predict import predict
 from regard.cli_translate import score, translate
 from regard.cli_translate_options import Also
 from regard.errors import CheckpointError, ConfigError, RegardError
@@ -35,6 +36,7 @@ app.add_typer(corpus, name="corpus")
 app.add_typer(bench, name="bench")
 app.command(cls=GroupedHelp)(translate)
 app.command(cls=GroupedHelp)(score)
+app.command(cls=GroupedHelp)(predict)
 app.command()(compare)
 
 Settings = Annotated[

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -55,11 +55,12 @@ def heading(parameter: Any) -> str:
     return getattr(parameter, "rich_help_panel", None) or "Other options"
 
 
-def with_options(*search: str) -> Callable[[Command], Command]:
+def with_options(*search: str, wording: Mapping[str, str] | None = None) -> Callable[[Command], Command]:
     """A decorator that gives a command one option for each field of a dataclass.
 
     `**search` stands for the named fields of `SearchConfig`, or for all of them; what is not given on the command line
     is None. Any other parameter whose type is a dataclass stands for the fields of that, made with `setting`.
+    `wording` has the help, one sentence without its full stop, of those fields that the command calls by other words.
     """
 
     def decorate(function: Command) -> Command:
@@ -72,18 +73,20 @@ def with_options(*search: str) -> Callable[[Command], Command]:
                 values[name] = bundle(**{each.name: values.pop(each.name) for each in fields(bundle)})
             function(**values)
 
-        command.__dict__["__signature__"] = Signature(list(flat_parameters(parameters, search)))
+        command.__dict__["__signature__"] = Signature(list(flat_parameters(parameters, search, wording or {})))
         return command
 
     return decorate
 
 
-def flat_parameters(parameters: Iterable[Parameter], search: tuple[str, ...]) -> Iterator[Parameter]:
+def flat_parameters(
+    parameters: Iterable[Parameter], search: tuple[str, ...], wording: Mapping[str, str]
+) -> Iterator[Parameter]:
     """The parameters that Typer sees: required ones, then the decoding options, then the others in their order."""
     named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters if each.kind != Parameter.VAR_KEYWORD]
     required = [each for each in named if each.default is Parameter.empty and not is_dataclass(each.annotation)]
     yield from required
-    yield from search_parameters(search)
+    yield from search_parameters(search, wording)
     for each in named:
         if is_dataclass(each.annotation):
             yield from bundle_parameters(cast("type[Any]", each.annotation))
@@ -91,11 +94,12 @@ def flat_parameters(parameters: Iterable[Parameter], search: tuple[str, ...]) ->
             yield each
 
 
-def search_parameters(names: tuple[str, ...]) -> Iterator[Parameter]:
+def search_parameters(names: tuple[str, ...], wording: Mapping[str, str]) -> Iterator[Parameter]:
     """An option for each of the named fields of `SearchConfig`, or for all of them."""
     kinds, settings = get_type_hints(SearchConfig), settings_of(SearchConfig)
     for name in names or settings:
-        yield option(name, kinds[name] | None, None, settings[name])
+        worded = replace(settings[name], text=wording.get(name, settings[name].text))
+        yield option(name, kinds[name] | None, None, worded)
 
 
 def bundle_parameters(bundle: type[Any]) -> Iterator[Parameter]:
