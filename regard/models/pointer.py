@@ -84,11 +84,10 @@ class PointerConfig:
             raise ConfigError(f"model.dropout={self.dropout} must be at least 0 and below 1")
 
 
-def weights_of(scores: Float[Tensor, "B T C"], allowed: Bool[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
-    """Softmax over what is allowed, which is never nothing; over so many columns that padding changes no bit."""
-    classes = scores.size(-1)
-    masked = scores.masked_fill(~allowed, -torch.inf)
-    return F.pad(masked, (0, max(FEWEST_SCORES - classes, 0)), value=-torch.inf).softmax(-1)[..., :classes]
+def weights_of(logits: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
+    """Softmax, of which at least one is finite; over so many columns that further ones of −∞ change no bit."""
+    classes = logits.size(-1)
+    return F.pad(logits, (0, max(FEWEST_SCORES - classes, 0)), value=-torch.inf).softmax(-1)[..., :classes]
 
 
 def built_reader(config: PointerConfig) -> LstmReader | TransformerReader:
@@ -155,13 +154,13 @@ class PointerNetwork(nn.Module):
         d_BTD = dropout(d_BTD, self.config.dropout, self.training)
         *glimpses, pointer = self.scores
         for glimpse, k_BCD in zip(glimpses, keys[:-1], strict=True):
-            weights = weights_of(glimpse(d_BTD, k_BCD), allowed)
+            weights = weights_of(glimpse(d_BTD, k_BCD).masked_fill(~allowed, -torch.inf))
             d_BTD = d_BTD + (weights[..., None] * k_BCD[:, None]).sum(-2)
-        scores = pointer(d_BTD, keys[-1])
+        logits = pointer(d_BTD, keys[-1]).masked_fill(~allowed, -torch.inf)
         if probe is not None:
-            looked = (d_BTD, keys[-1], scores, weights_of(scores, allowed))
+            looked = (d_BTD, keys[-1], logits, weights_of(logits))
             probe.record(BLOCK, *(each[:, None] for each in looked))
-        return scores.masked_fill(~allowed, -torch.inf)
+        return logits
 
     def forward(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T C"]:
         memory, first = self.read(batch.source, probe)
@@ -194,7 +193,7 @@ class PointerNetwork(nn.Module):
     ) -> tuple[Float[Tensor, "R C"], PointerState, Float[Tensor, "R 1 1 S"]]:
         """As `step`, and the probability of each position."""
         logits, after = self.step(tokens, state)
-        return logits, after, weights_of(logits[:, None], logits[:, None] > -torch.inf)[:, None, :, 1:]
+        return logits, after, weights_of(logits[:, None])[:, None, :, 1:]
 
 
 def behind(first: Float[Tensor, " D"], others: Float[Tensor, "B S D"]) -> Float[Tensor, "B C D"]:

@@ -215,4 +215,5 @@ TASK = Task(
     measure=measure,
     options=("beam", "length_penalty", "output"),
     open=open_pointer,
+    pairs_passes=True,
 )

@@ -284,6 +284,16 @@ def test_looking_is_stepping(name: str) -> None:
     assert float(look[1, 0, 0, 3:].sum()) == 0.0
 
 
+def test_a_sentence_that_is_over_is_forgotten() -> None:
+    """Or what is searched without end, as sentences come and go, would fill the memory."""
+    with torch.inference_mode():
+        state = MODELS["lstm"].start(padded([question(place, 4) for place in range(5)]))
+        widened = state.reorder(torch.tensor([0, 0, 1, 1, 4, 4]))
+        assert widened.owners.tolist() == [0, 0, 1, 1, 2, 2]
+        assert torch.equal(widened.memory.inputs, state.memory.inputs[[0, 1, 4]])
+        assert len(widened.reorder(torch.tensor([4, 5])).memory.mask) == 1
+
+
 @every_model
 def test_every_parameter_learns(name: str) -> None:
     model = tiny(name).train()
