@@ -41,8 +41,14 @@ SUBSTITUTIONS = (
     ),
     Substitution(r"(regard train .*--from .*)", rf"\1 {FEW_STEPS}", "a few steps of the model that is there"),
     Substitution(
+        r"(regard train recipes/relatives/\S*pointer\S*\.toml .*)",
+        rf"\1 --set model.width=16 {FEW_STEPS}",
+        "a few steps, small",
+    ),
+    Substitution(
         r"(regard train (?:recipes/|--source ).*)", rf"\1 {' '.join(chosen(SMALL))} {FEW_STEPS}", "a few steps, small"
     ),
+    Substitution(r"(regard predict .*)", r"parsed \1", "docs/pointing.md trains its model", pages="README.md"),
     Substitution(
         r"(python benchmarks/prepare_memory\.py)", r"\1 --pairs 200 --forms 100", "two million pairs take minutes"
     ),
