@@ -19,6 +19,7 @@ from regard.cli_compare import compare
 from regard.cli_corpus import corpus
 from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_predict import predict
+from regard.cli_task import task
 from regard.cli_translate import score, translate
 from regard.cli_translate_options import Also
 from regard.errors import CheckpointError, ConfigError, RegardError
@@ -38,6 +39,7 @@ app.command(cls=GroupedHelp)(translate)
 app.command(cls=GroupedHelp)(score)
 app.command(cls=GroupedHelp)(predict)
 app.command()(compare)
+app.command()(task)
 
 Settings = Annotated[
     list[str] | None,
