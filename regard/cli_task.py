@@ -50,11 +50,12 @@ def task(
     if as_json:
         print(json.dumps(order.to_json() | {"folder": str(folder), "recipes": list(generator.recipes)}))
         return
-    for each, _, sizes, examples in order.sets():
-        lengths_text = f", {sizes} {generator.unit}" if generator.unit else ""
-        print(f"{folder / each}.{{{','.join(generator.columns)}}}: {examples:,} examples{lengths_text}")
+    for part in order.parts():
+        long = f", {part.lengths} {generator.unit}" if generator.unit else ""
+        print(f"{folder / part.name}.{{{','.join(generator.columns)}}}: {part.count:,} examples{long}")
     for recipe in generator.recipes:
-        print(f"regard train {recipe} --data {out} --out runs/{recipe}")
+        data, run = (folder, f"{name}-{recipe}") if generator.own_folder else (out, recipe)
+        print(f"regard train {recipe} --data {data} --out runs/{run}")
 
 
 def known(name: str) -> Generator:

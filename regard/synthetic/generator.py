@@ -53,6 +53,8 @@ class Generator:
     solve: Callable[[Sequence[str]], list[str]]
     recipes: tuple[str, ...]
     """That train on it."""
+    own_folder: bool = False
+    """Whether the recipes serve several tasks: then `--data` is the folder of one of them."""
     unit: str = ""
     """What a length counts; empty where questions have no length."""
     lengths: Lengths = Lengths(1, 1)

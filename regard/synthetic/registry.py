@@ -2,10 +2,15 @@
 
 from regard.synthetic.generator import Further, Generator, Lengths
 from regard.synthetic.hull import draw_points, hulls
+from regard.synthetic.names import draw_messages, german
+from regard.synthetic.number_words import MOST_DIGITS, draw_numbers, in_words
 from regard.synthetic.numbers import sorting_order, uniform
+from regard.synthetic.strings import copies, draw_letters, draw_sums, reverses, sums
 from regard.synthetic.tsp import tours
 
-NUMBERS = ("numbers", "positions")
+NUMBERS, TEXT = ("numbers", "positions"), ("source", "target")
+LONG = Further("long", 2.0)
+STRING_RECIPES = ("strings-rnn", "strings-rnn-attention", "strings-transformer")
 
 GENERATORS: dict[str, Generator] = {
     "sort": Generator(
@@ -40,4 +45,50 @@ GENERATORS: dict[str, Generator] = {
         longest_test=True,
         recipes=("tsp-pointer",),
     ),
+    "copy": Generator(
+        columns=TEXT,
+        draw=draw_letters,
+        solve=copies,
+        unit="letters",
+        lengths=Lengths(1, 20),
+        limits=Lengths(1, 1000),
+        longest_test=True,
+        further=LONG,
+        recipes=STRING_RECIPES,
+        own_folder=True,
+    ),
+    "reverse": Generator(
+        columns=TEXT,
+        draw=draw_letters,
+        solve=reverses,
+        unit="letters",
+        lengths=Lengths(1, 20),
+        limits=Lengths(1, 1000),
+        longest_test=True,
+        further=LONG,
+        recipes=STRING_RECIPES,
+        own_folder=True,
+    ),
+    "addition": Generator(
+        columns=TEXT,
+        draw=draw_sums,
+        solve=sums,
+        unit="digits",
+        lengths=Lengths(1, 5),
+        limits=Lengths(1, 1000),
+        longest_test=True,
+        further=LONG,
+        recipes=STRING_RECIPES,
+        own_folder=True,
+    ),
+    "number-words": Generator(
+        columns=TEXT,
+        draw=draw_numbers,
+        solve=in_words,
+        unit="digits",
+        lengths=Lengths(1, 6),
+        limits=Lengths(1, MOST_DIGITS),
+        recipes=("number-words-transformer",),
+    ),
+    "names": Generator(columns=TEXT, draw=draw_messages, solve=german, recipes=("copying-transformer",)),
 }

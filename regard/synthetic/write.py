@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,25 @@ from regard.errors import ConfigError
 from regard.files import canonical_json, make_directory, write_atomically
 from regard.synthetic.generator import SETS, TEST, TRAIN, Generator, Lengths
 
-DRAWN_AT_ONCE = 1 << 14
+DRAWN_AT_ONCE = 1 << 12
 SOLVED_AT_ONCE = 1 << 12
 IDLE = 20
 """So many draws in a row without a new question, and there is none."""
 
 Progress = Callable[[int], None]
 """Called with the number of examples done so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the sets that are made."""
+
+    name: str
+    """Of its files."""
+    which: str
+    """Where its questions belong: train, valid or test."""
+    lengths: Lengths
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +47,21 @@ class Order:
     """Examples in train, valid and test; the further test set has as many as test."""
     seed: int
 
-    def sets(self) -> Iterator[tuple[str, str, Lengths, int]]:
-        """Name of the files, set that its questions belong to, lengths and number of examples."""
+    def parts(self) -> Iterator[Part]:
         longest = self.lengths.longest
         for which in SETS:
             only_longest = which == TEST and self.generator.longest_test
-            yield which, which, Lengths(longest, longest) if only_longest else self.lengths, self.sizes[which]
+            yield Part(which, which, Lengths(longest, longest) if only_longest else self.lengths, self.sizes[which])
         if further := self.generator.further:
             length = int(longest * further.times)
-            yield further.name.format(length=length), TEST, Lengths(length, length), self.sizes[TEST]
+            yield Part(further.name.format(length=length), TEST, Lengths(length, length), self.sizes[TEST])
 
     def files(self, folder: Path) -> list[Path]:
-        return [folder / f"{name}.{column}" for name, *_ in self.sets() for column in self.generator.columns]
+        return [folder / f"{part.name}.{column}" for part in self.parts() for column in self.generator.columns]
 
     def to_json(self) -> dict[str, Any]:
         """How the files came about: enough to make them again."""
-        sets = {
-            name: {"examples": count, "shortest": lengths.shortest, "longest": lengths.longest}
-            for name, _, lengths, count in self.sets()
-        }
+        sets = {part.name: {"examples": part.count} | asdict(part.lengths) for part in self.parts()}
         return {"task": self.name, "seed": self.seed, "columns": list(self.generator.columns), "sets": sets}
 
 
@@ -62,7 +71,7 @@ def write_task(order: Order, out: Path, *, replace: bool = False, progress: Prog
     there = [path for path in order.files(folder) if path.exists()]
     if there and not replace:
         raise ConfigError(f"{there[0]} exists; give --replace to make it anew, or choose another --out")
-    drawn = {name: draw(order, name, *rest) for name, *rest in order.sets()}  # what cannot be had is said at once
+    drawn = {part.name: draw(order, part) for part in order.parts()}  # what cannot be had is said at once
     make_directory(folder)
     done = 0
     for name, questions in drawn.items():
@@ -77,30 +86,36 @@ def write_task(order: Order, out: Path, *, replace: bool = False, progress: Prog
     return folder
 
 
-def draw(order: Order, name: str, which: str, lengths: Lengths, count: int) -> list[str]:
+def draw(order: Order, part: Part) -> list[str]:
     """The questions of a set. No question stands twice among those that are held out."""
     # A generator for each set: the test questions are the same however many there are for training.
-    rng = np.random.default_rng([order.seed, zlib.crc32(f"{order.name}/{name}".encode())])
+    rng = np.random.default_rng([order.seed, zlib.crc32(f"{order.name}/{part.name}".encode())])
     questions: list[str] = []
     seen: set[str] = set()
     idle = 0
-    while len(questions) < count:
-        drawn = list(order.generator.draw(rng, lengths, DRAWN_AT_ONCE, which))
-        new = drawn if which == TRAIN else [each for each in dict.fromkeys(drawn) if each not in seen]
-        seen.update(new if which != TRAIN else ())
+    while len(questions) < part.count:
+        drawn = order.generator.draw(rng, part.lengths, DRAWN_AT_ONCE, part.which)
+        new = list(islice(drawn if part.which == TRAIN else unseen(drawn, seen), part.count - len(questions)))
         questions += new
         idle = 0 if new else idle + 1
         if idle == IDLE:
-            raise too_few(order, name, len(questions), count)
-    return questions[:count]
+            raise too_few(order, part, len(questions))
+    return questions
 
 
-def too_few(order: Order, name: str, found: int, count: int) -> ConfigError:
+def unseen(questions: Iterable[str], seen: set[str]) -> Iterator[str]:
+    """Those that are new; `seen` learns them."""
+    for question in questions:
+        if question not in seen:
+            seen.add(question)
+            yield question
+
+
+def too_few(order: Order, part: Part, found: int) -> ConfigError:
     longer = f", or raise --longest ({order.lengths.longest})" if order.generator.unit else ""
-    option = name if name in SETS else TEST
     return ConfigError(
-        f"{order.name}: {name} should have {count:,} different examples, but there are only {found:,}; "
-        f"ask for fewer by --{option}{longer}"
+        f"{order.name}: {part.name} should have {part.count:,} different examples, but there are only {found:,}; "
+        f"ask for fewer by --{part.which}{longer}"
     )
 
 

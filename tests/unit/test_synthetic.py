@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import permutations
+from pathlib import Path
 
+import jaxtyping
 import numpy as np
 import pytest
 
+from regard.data.columns import Column
+from regard.data.config import CorpusConfig, DataConfig
+from regard.data.rows import encoded_rows, read_rows
+from regard.synthetic import PURPOSES
+from regard.synthetic.generator import Lengths, home
 from regard.synthetic.hull import convex_hull
+from regard.synthetic.names import CLOSED, CLOSED_SIZE, TEMPLATES, german, slots_of
+from regard.synthetic.number_words import MOST_DIGITS, words
 from regard.synthetic.numbers import GRID, all_different, as_line, read_grid, sorting_order
+from regard.synthetic.registry import GENERATORS
+from regard.synthetic.strings import copies, reverses, sums
 from regard.synthetic.tsp import best_tours, canonical, distances, nearest_neighbour, tour_lengths, two_opt
+from regard.synthetic.write import Order, Part, draw, write_task
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import fit_word
+from tests.e2e.toolbox import Outcome
+
+Call = Callable[..., Outcome]
+SIZES = {"train": 211, "valid": 23, "test": 31}
 
 
 def points(seed: int, count: int, size: int) -> np.ndarray:
@@ -126,3 +148,250 @@ def test_two_opt_comes_near_the_exact_tour() -> None:
     ratio = tour_lengths(cities, near) / tour_lengths(cities, exact)
     assert (ratio > 1 - 1e-9).all()
     assert ratio.mean() < 1.05
+
+
+# --- strings, numbers in words, names
+
+
+def test_strings_are_copied_reversed_and_added() -> None:
+    assert copies(["c a b"]) == ["c a b"]
+    assert reverses(["c a b", "a"]) == ["b a c", "a"]
+    assert sums(["1 2 + 9", "9 9 9 + 1", "5 + 5 0 0"]) == ["2 1", "1 0 0 0", "5 0 5"]
+
+
+def number_of(text: str) -> int:
+    """The other way, with a list of values and no rule for how words are put together but "multiply, then add"."""
+    values = {"ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fifteen": 15, "eighteen": 18, "twenty": 20}
+    values |= {"thirty": 30, "forty": 40, "fifty": 50, "eighty": 80}
+    for value, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]):
+        values = {word: value, f"{word}teen": value + 10, f"{word}ty": 10 * value} | values
+    scales = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+    total = group = 0
+    for word in text.replace("-", " ").split():
+        if word in scales:
+            total, group = total + group * scales[word], 0
+        else:
+            group = group * 100 if word == "hundred" else group + values[word]
+    return total + group
+
+
+def test_numbers_in_words_mean_the_number() -> None:
+    rng = np.random.default_rng(1)
+    large = [int(rng.integers(10**digits)) for digits in range(1, MOST_DIGITS + 1) for _ in range(17)]
+    for number in (*range(1000), *large, 10**6, 10**MOST_DIGITS - 1):
+        assert number_of(words(number)) == number
+
+
+def test_numbers_in_words_are_english() -> None:
+    assert words(1204) == "one thousand two hundred four"
+    assert words(0) == "zero"
+    assert words(21_000_015) == "twenty-one million fifteen"
+    assert words(340) == "three hundred forty"
+
+
+def message_part(which: str, count: int = 401) -> list[str]:
+    order = Order("names", GENERATORS["names"], Lengths(1, 1), SIZES, seed=1)
+    return draw(order, Part(which, which, Lengths(1, 1), count))
+
+
+def test_names_and_numbers_of_a_set_are_in_no_other() -> None:
+    """Nor is a name a word of the closed vocabulary, in which everything else is."""
+    own = {which: {word for line in message_part(which) for word in line.split()} - CLOSED for which in SIZES}
+    assert all(len(words) > 401 for words in own.values())
+    assert not own["train"] & own["test"]
+    assert not own["train"] & own["valid"]
+    assert not own["valid"] & own["test"]
+
+
+def test_a_message_fits_one_template_and_carries_every_name_over() -> None:
+    for line in message_part("train"):
+        fitting = [slots_of(template.split(), line.split()) for template in TEMPLATES]
+        assert len([slots for slots in fitting if slots is not None]) == 1
+        (target,) = german([line])
+        assert set(line.split()) - CLOSED == set(target.split()) - CLOSED
+        assert target != line
+    assert german(["Zorvok owes Mirtel 4502 dollars"]) == ["Mirtel bekommt 4502 Dollar von Zorvok"]
+
+
+def test_a_vocabulary_of_the_closed_size_has_no_name_in_it() -> None:
+    lines = message_part("train", 2003)
+    codec = fit_word(lambda: [*lines, *german(lines)], CLOSED_SIZE, (), "")
+    assert set(codec.vocabulary) == CLOSED
+
+
+# --- every task
+
+
+def order_of(name: str, seed: int = 5, **sizes: int) -> Order:
+    return Order(name, GENERATORS[name], GENERATORS[name].lengths, SIZES | sizes, seed)
+
+
+def written(order: Order, folder: Path) -> dict[str, bytes]:
+    """The files of a task by name."""
+    place = write_task(order, folder, replace=True, progress=lambda _: None)
+    assert place == folder / order.name
+    return {path.name: path.read_bytes() for path in place.iterdir()}
+
+
+@pytest.fixture(autouse=True)
+def _fast() -> object:
+    """What is called a hundred thousand times is checked elsewhere."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
+def test_every_task_says_what_it_is_for() -> None:
+    assert list(PURPOSES) == list(GENERATORS)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_same_seed_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
+    files = written(order_of(name), tmp_path / "one")
+    assert written(order_of(name), tmp_path / "two") == files
+    other = written(order_of(name, seed=6), tmp_path / "three")
+    column = GENERATORS[name].columns[0]
+    assert files[f"train.{column}"] != other[f"train.{column}"]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_sets_have_no_question_in_common(name: str, tmp_path: Path) -> None:
+    """Not even those of different seeds; and no question is held out twice."""
+    column = GENERATORS[name].columns[0]
+    files = written(order_of(name), tmp_path) | {
+        f"again-{file}": data for file, data in written(order_of(name, seed=6), tmp_path).items()
+    }
+    lines = {file: data.decode().splitlines() for file, data in files.items() if file.endswith(column)}
+    train = {line for file in lines if "train" in file for line in lines[file]}
+    for file in lines:
+        if "train" not in file:
+            assert not train & set(lines[file])
+            assert len(set(lines[file])) == len(lines[file])
+        if "valid" in file:
+            assert not set(lines[file]) & {line for other in lines if "test" in other for line in lines[other]}
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_test_set_does_not_depend_on_the_size_of_the_others(name: str) -> None:
+    few, many = order_of(name), order_of(name, train=7, test=53)
+    test = {part.name: part for part in many.parts()}
+    for part in few.parts():
+        if part.which == "test":
+            assert draw(many, test[part.name])[: part.count] == draw(few, part)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_files_are_columns(name: str, tmp_path: Path) -> None:
+    """As many lines as asked, each read by the kind of its column; positions point into their numbers."""
+    order = order_of(name)
+    written(order, tmp_path)
+    columns = columns_of(name)
+    for part in order.parts():
+        corpus = CorpusConfig(**{column.name: f"{name}/{part.name}.{column.name}" for column in columns})
+        rows = list(read_rows(columns, corpus, DataConfig(), tmp_path))
+        assert len(rows) == part.count
+        assert all(side.strip() for row in rows for side in row)
+        if columns[0].kind == "numbers":
+            encoded = encoded_rows(columns, rows, Tokenizer({}), [corpus], DataConfig(), tmp_path)
+            lengths = {len(question) for question in encoded["numbers"]}
+            assert min(lengths) >= part.lengths.shortest
+            assert max(lengths) <= part.lengths.longest
+
+
+def columns_of(name: str) -> list[Column]:
+    if GENERATORS[name].columns[0] == "source":
+        return [Column("source"), Column("target")]
+    width = 1 if name == "sort" else 2
+    return [Column("numbers", kind="numbers", width=width), Column("positions", kind="positions", of="numbers")]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("hull", "test15"), ("copy", "long"), ("addition", "long")])
+def test_the_further_test_set_is_longer_than_training(name: str, expected: str) -> None:
+    parts = {part.name: part for part in order_of(name).parts()}
+    assert list(parts) == ["train", "valid", "test", expected]
+    assert parts["test"].lengths == Lengths(parts["train"].lengths.longest, parts["train"].lengths.longest)
+    times = GENERATORS[name].further
+    assert times is not None
+    assert parts[expected].lengths.shortest == int(times.times * parts["train"].lengths.longest)
+
+
+def test_each_length_is_drawn_as_often_as_the_others() -> None:
+    order = replace(order_of("copy", train=6007), lengths=Lengths(3, 5))
+    questions = draw(order, next(order.parts()))
+    counts = np.bincount([len(question.split()) for question in questions])
+    assert counts[:3].sum() == 0
+    assert len(counts) == 6
+    # Binomial with n = 6007 and p = 1/3: five standard deviations are 183.
+    assert abs(counts[3:] - 6007 / 3).max() < 183
+
+
+def test_a_sixteenth_is_held_out_for_each_of_validation_and_test() -> None:
+    homes = [home(str(number)) for number in range(20_011)]
+    for which in ("valid", "test"):
+        assert abs(homes.count(which) - 20_011 / 16) < 5 * (20_011 * 15 / 256) ** 0.5
+
+
+# --- the command
+
+
+@pytest.fixture
+def command(call: Call) -> Call:
+    """Without a run there is no page to leave out, and no reason to import what draws it."""
+    return partial(call, page=True)
+
+
+def test_the_command_makes_the_files_and_says_what_to_do_next(command: Call, tmp_path: Path) -> None:
+    said = command(
+        "task", "copy", "--out", tmp_path, "--train", 101, "--valid", 11, "--test", 13, "--longest", 7
+    ).done()
+    assert f"{tmp_path}/copy/train.{{source,target}}: 101 examples, 1 to 7 letters" in said.out
+    assert f"{tmp_path}/copy/long.{{source,target}}: 13 examples, 14 letters" in said.out
+    assert f"regard train strings-transformer --data {tmp_path}/copy --out runs/copy-strings-transformer" in said.out
+    lines = (tmp_path / "copy" / "train.source").read_text().splitlines()
+    assert {len(line.split()) for line in lines} == set(range(1, 8))
+    about = json.loads((tmp_path / "copy" / "task.json").read_text())
+    assert about["sets"]["test"] == {"examples": 13, "shortest": 7, "longest": 7}
+
+
+def test_the_command_answers_in_json(command: Call, tmp_path: Path) -> None:
+    said = command("task", "tsp", "--out", tmp_path, "--train", 3, "--valid", 2, "--test", 2, "--json").done()
+    about = json.loads(said.out)
+    assert (about["task"], about["seed"], about["folder"]) == ("tsp", 1, str(tmp_path / "tsp"))
+    assert about["sets"]["train"] == {"examples": 3, "shortest": 10, "longest": 10}
+
+
+def test_files_are_replaced_only_when_told(command: Call, tmp_path: Path) -> None:
+    small = ("--train", 3, "--valid", 2, "--test", 2, "--out", tmp_path)
+    command("task", "sort", *small).done()
+    before = (tmp_path / "sort" / "train.numbers").read_bytes()
+    said = command("task", "sort", *small, "--seed", 2)
+    assert said.code == 1
+    assert "sort/train.numbers exists; give --replace to make it anew, or choose another --out" in said.err
+    assert (tmp_path / "sort" / "train.numbers").read_bytes() == before
+    command("task", "sort", *small, "--seed", 2, "--replace").done()
+    assert (tmp_path / "sort" / "train.numbers").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("srot",), "there is no task 'srot'; did you mean sort? The tasks are sort, hull, tsp, copy"),
+        (("sort", "--length", 5, "--longest", 6), "give --length, or --shortest and --longest, not both"),
+        (("copy", "--shortest", 9, "--longest", 6), "--shortest 9 is above --longest 6; swap them"),
+        (("hull", "--length", 2), "hull has 3 to 1000 points, not 2; choose --length"),
+        (("names", "--length", 2), "names has no lengths; leave out --length"),
+        (("copy", "--length", 1), "valid should have 1,000 different examples, but there are only"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(
+    arguments: tuple[object, ...], message: str, command: Call, tmp_path: Path
+) -> None:
+    said = command("task", *arguments, "--out", tmp_path / "data")
+    assert said.code == 1
+    assert message in said.err
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_directory_is_asked_for(command: Call) -> None:
+    assert "--out is missing: the directory for the files" in command("task", "sort").err
