@@ -76,8 +76,10 @@ wheel-check: wheel ## install the wheel in an empty environment and start it the
 	venv/bin/regard --version; \
 	venv/bin/regard --help; \
 	venv/bin/python -c 'import importlib.resources as r; p = r.files("regard"); \
-	recipes = sorted(f.name for f in (p / "recipes").iterdir() if f.name.endswith(".toml")); \
-	assert recipes, "no recipe in the wheel"; assert (p / "py.typed").is_file(), "no py.typed in the wheel"; \
+	from regard.cli_recipes import find_recipe, package_recipes; recipes = package_recipes(); \
+	assert all(find_recipe(path.with_suffix("")).is_file() for path in recipes), "a recipe is not found by its name"; \
+	assert any(path.parts[1:] for path in recipes), "no folder of recipes in the wheel"; \
+	assert (p / "py.typed").is_file(), "no py.typed in the wheel"; \
 	print("recipes:", *recipes)'; \
 	echo "wheel-check: passed"
 

@@ -19,6 +19,7 @@ from regard.cli_compare import compare
 from regard.cli_corpus import corpus
 from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_predict import predict
+from regard.cli_recipes import find_recipe
 from regard.cli_task import task
 from regard.cli_translate import score, translate
 from regard.cli_translate_options import Also
@@ -142,18 +143,6 @@ def files_table(*files: Path | None) -> dict[str, Any]:
     if all(len(suffix) in (2, 3) and suffix.isalpha() and suffix not in ("txt", "tsv") for suffix in suffixes):
         table["data"] |= {"source_language": suffixes[0], "target_language": suffixes[1]}
     return table
-
-
-def find_recipe(recipe: Path) -> Path:
-    """The file, or one that the package brings: `recipes/multi30k-en-de.toml`, or its name alone, from anywhere."""
-    if recipe.exists() or recipe.parent not in (Path(), Path("recipes")):
-        return recipe
-    here = Path(__file__).parent
-    for folder in (here.parent / "recipes", here / "recipes"):
-        for name in (recipe.name, f"{recipe.name}.toml"):
-            if (folder / name).is_file():
-                return folder / name
-    return recipe
 
 
 def recorded(run: Path, data: Path | None, start_from: Path | None) -> tuple[dict[str, Any], Path, Path | None]:

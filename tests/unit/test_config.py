@@ -136,7 +136,7 @@ def test_a_recipe_that_is_missing_or_broken_is_named(tmp_path: Path):
 
 
 def test_every_recipe_of_the_package_is_sound():
-    recipes = sorted(Path(__file__).parents[2].joinpath("recipes").glob("*.toml"))
+    recipes = sorted(Path(__file__).parents[2].joinpath("recipes").rglob("*.toml"))
     assert recipes
     for recipe in recipes:
         config = build_config(read_recipe(recipe))
