@@ -1,6 +1,7 @@
 """Plots as pictures: SVG for a page, in the page's colours, and PNG for everywhere else.
 
-The one module that imports matplotlib. It never touches pyplot, whose state belongs to the whole process.
+The one module that imports matplotlib, beside `figures/drawing.py`. It never touches pyplot, whose state belongs to the
+whole process.
 """
 
 from __future__ import annotations

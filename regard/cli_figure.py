@@ -1,0 +1,73 @@
+"""`regard figure`: a property of the models, measured and drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.figures import FIGURES, Figure, Options
+
+if TYPE_CHECKING:
+    from regard.figures import Picture
+
+USUAL = Options()
+KINDS = ("png", "svg")
+NAMES = "; ".join(f"{name}: {figure.purpose}" for name, figure in FIGURES.items())
+
+
+def figure(
+    name: Annotated[str, typer.Argument(help=f"One of these. {NAMES}.", metavar="NAME")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File that ends in .png or .svg; without an ending, both. Default: NAME.", metavar="FILE"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="First random seed.", min=0)] = USUAL.seed,
+    repeats: Annotated[int, typer.Option(help="Number of seeds to average over.", min=1)] = USUAL.repeats,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Draw a figure.
+
+    What it shows is measured anew, on models of this package.
+    """
+    found = known(name)
+    paths = outputs(out or Path(name))
+    picture = found.measure(Options(seed, repeats))
+    write(picture, paths)
+    if as_json:
+        print(json.dumps(picture.to_json() | {"files": [str(path) for path in paths]}))
+    else:
+        print(f"{picture.title}\n{picture.note}\n{' and '.join(str(path) for path in paths)}")
+
+
+def known(name: str) -> Figure:
+    """The figure of that name; ConfigError where there is none."""
+    from regard.errors import ConfigError
+
+    if name not in FIGURES:
+        raise ConfigError(f"there is no figure {name!r}; the figures are {', '.join(FIGURES)}")
+    return FIGURES[name]
+
+
+def outputs(out: Path) -> list[Path]:
+    """The files to write, by their endings; ConfigError for an ending that is none of ours, or a missing folder."""
+    from regard.errors import ConfigError
+
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"--out {out}: there is no folder {out.parent}; make it, or choose another place")
+    ending = out.suffix.removeprefix(".")
+    if not ending:
+        return [out.with_name(f"{out.name}.{kind}") for kind in KINDS]
+    if ending not in KINDS:
+        raise ConfigError(f"--out {out} ends in .{ending}; a figure is .png or .svg, or without an ending both")
+    return [out]
+
+
+def write(picture: Picture, paths: list[Path]) -> None:
+    from regard.figures.drawing import rendered
+    from regard.files import write_atomically
+
+    for path in paths:
+        write_atomically(path, rendered(picture, path.suffix.removeprefix(".")))

@@ -1,0 +1,135 @@
+"""Figures: what is measured against what is known, the files, and the command."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.figures import FIGURES, Curve, Options, Panel, Picture, vanishing_gradient
+from regard.figures.drawing import power, rendered
+from regard.figures.vanishing_gradient import MODELS, POSITIONS, averaged, linear_norms, model_norms
+from tests.e2e.toolbox import Outcome
+
+Call = Callable[..., Outcome]
+SMALL = Picture(
+    "small",
+    "A title & more",
+    "how it was measured",
+    (Panel("left", "k", "norm", (Curve("one", (1.0, 1e-3, 1e-6)), Curve("two", (1.0, 2.0, 4.0)))),),
+)
+
+
+# --- vanishing gradients
+
+
+@pytest.mark.parametrize("radius", [0.5, 1.0, 1.5])
+def test_a_linear_rnn_follows_its_spectral_radius_exactly(radius: float) -> None:
+    """An orthogonal matrix keeps every norm, so `radius` times it makes of each a power of `radius`."""
+    torch.manual_seed(3)
+    expected = radius ** torch.arange(POSITIONS, dtype=torch.float64)
+    torch.testing.assert_close(linear_norms(radius), expected.expand(16, -1), rtol=1e-10, atol=0)
+
+
+def test_every_input_has_a_finite_influence_on_every_model() -> None:
+    """However small: in double precision nothing is rounded to 0."""
+    torch.manual_seed(3)
+    for settings in MODELS.values():
+        norms = model_norms(settings)
+        assert norms.shape == (16, POSITIONS)
+        assert torch.isfinite(norms).all()
+        assert (norms > 0).all()
+
+
+def test_recurrence_forgets_and_attention_does_not() -> None:
+    """Far back, every gate or matrix at initialisation has shrunk the gradient; a look across has not."""
+    curves = {name: averaged(Options(repeats=1), partial(model_norms, settings)) for name, settings in MODELS.items()}
+    assert all(values[0] == 1.0 for values in curves.values())
+    for name in ("RNN", "GRU", "LSTM"):
+        assert curves[name][50] < 1e-6
+        assert curves[name][100] < curves[name][50] < curves[name][10]
+    assert curves["RNN"][50] < curves["GRU"][50], "gates pass on more than a matrix"
+    assert 1e-4 < curves["RNN with attention"][100] < 1.0
+    assert 0.1 < curves["Transformer"][100] < 10.0
+
+
+def test_the_same_seeds_give_the_same_curves_and_leave_the_generator_alone() -> None:
+    before = torch.random.get_rng_state()
+    measure = partial(linear_norms, 0.5)
+    assert averaged(Options(seed=7, repeats=2), measure) == averaged(Options(seed=7, repeats=2), measure)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# --- pictures and the command
+
+
+def test_a_picture_is_drawn_the_same_each_time() -> None:
+    assert rendered(SMALL, "png").startswith(b"\x89PNG")
+    for kind in ("png", "svg"):
+        assert rendered(SMALL, kind) == rendered(SMALL, kind)
+
+
+def test_an_svg_has_the_words_and_stands_alone() -> None:
+    root = ElementTree.fromstring(rendered(SMALL, "svg"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    words = " ".join(root.itertext())
+    for word in ("A title & more", "how it was measured", "left", "one", "two", "norm"):
+        assert word in words
+
+
+def test_powers_of_ten_are_written_as_such() -> None:
+    assert [power(value) for value in (1.0, 1e5, 1e-32)] == ["1", "10⁵", "10⁻³²"]
+
+
+@pytest.fixture
+def command(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+    """With a picture that takes no time."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("regard.figures.vanishing_gradient.picture", lambda _: SMALL)
+    return partial(call, page=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        ((), ["vanishing-gradient.png", "vanishing-gradient.svg"]),
+        (("--out", "x"), ["x.png", "x.svg"]),
+        (("--out", "x.png"), ["x.png"]),
+        (("--out", "x.svg"), ["x.svg"]),
+    ],
+)
+def test_the_ending_says_which_kind(arguments: tuple[str, ...], files: list[str], command: Call) -> None:
+    said = command("figure", "vanishing-gradient", *arguments).done()
+    assert sorted(path.name for path in Path().iterdir()) == files
+    assert " and ".join(files) in said.out
+
+
+def test_the_numbers_are_printed_as_json(command: Call) -> None:
+    said = json.loads(command("figure", "vanishing-gradient", "--json", "--out", "x.png").done().out)
+    assert said["panels"][0]["curves"][0] == {"label": "one", "values": [1.0, 1e-3, 1e-6]}
+    assert said["files"] == ["x.png"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("vanishing",), "there is no figure 'vanishing'; the figures are vanishing-gradient"),
+        (("vanishing-gradient", "--out", "x.pdf"), "--out x.pdf ends in .pdf; a figure is .png or .svg"),
+        (("vanishing-gradient", "--out", "no/x"), "--out no/x: there is no folder no; make it"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(arguments: tuple[str, ...], message: str, command: Call) -> None:
+    said = command("figure", *arguments)
+    assert said.code == 1
+    assert message in said.err
+    assert list(Path().iterdir()) == []
+
+
+def test_every_figure_has_a_purpose() -> None:
+    assert FIGURES["vanishing-gradient"].measure is vanishing_gradient
+    assert all(figure.purpose for figure in FIGURES.values())
