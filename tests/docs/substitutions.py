@@ -50,6 +50,10 @@ SUBSTITUTIONS = (
     ),
     Substitution(r"(regard predict .*)", r"parsed \1", "docs/pointing.md trains its model", pages="README.md"),
     Substitution(
+        r"(regard train strings-transformer .*)", rf"\1 {' '.join(chosen(SMALL))} {FEW_STEPS}", "a few steps, small"
+    ),
+    Substitution(r"(regard figure .*)", r"\1 --repeats 1", "one model a curve is enough"),
+    Substitution(
         r"(python benchmarks/prepare_memory\.py)", r"\1 --pairs 200 --forms 100", "two million pairs take minutes"
     ),
     Substitution(r"(\.venv/bin/python -m pytest .*)", r"parsed \1", "tests do not start tests"),
