@@ -52,7 +52,8 @@ def task(
         return
     for part in order.parts():
         long = f", {part.lengths} {generator.unit}" if generator.unit else ""
-        print(f"{folder / part.name}.{{{','.join(generator.columns)}}}: {part.count:,} examples{long}")
+        good = "" if generator.is_exact(part.lengths) else ", answers good but not proven best"
+        print(f"{folder / part.name}.{{{','.join(generator.columns)}}}: {part.count:,} examples{long}{good}")
     for recipe in generator.recipes:
         data, run = (folder, f"{name}-{recipe}") if generator.own_folder else (out, recipe)
         print(f"regard train {recipe} --data {data} --out runs/{run}")

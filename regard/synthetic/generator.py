@@ -63,6 +63,11 @@ class Generator:
     longest_test: bool = False
     """Whether the test questions all have the longest length; otherwise they are as long as those in training."""
     further: Further | None = None
+    exact_up_to: int | None = None
+    """The longest question whose answer is exact, and beyond known to be good only; None: all are exact."""
+
+    def is_exact(self, lengths: Lengths) -> bool:
+        return self.exact_up_to is None or lengths.longest <= self.exact_up_to
 
     def check(self, name: str, lengths: Lengths) -> None:
         """ConfigError for lengths that the task has not."""

@@ -6,7 +6,7 @@ from regard.synthetic.names import draw_messages, german
 from regard.synthetic.number_words import MOST_DIGITS, draw_numbers, in_words
 from regard.synthetic.numbers import sorting_order, uniform
 from regard.synthetic.strings import copies, draw_letters, draw_sums, reverses, sums
-from regard.synthetic.tsp import tours
+from regard.synthetic.tsp import EXACT, tours
 
 NUMBERS, TEXT = ("numbers", "positions"), ("source", "target")
 LONG = Further("long", 2.0)
@@ -43,6 +43,7 @@ GENERATORS: dict[str, Generator] = {
         lengths=Lengths(10, 10),
         limits=Lengths(3, 200),
         longest_test=True,
+        exact_up_to=EXACT,
         recipes=("tsp-pointer",),
     ),
     "copy": Generator(

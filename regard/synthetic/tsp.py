@@ -39,11 +39,6 @@ def best_tours(points: Float[Array, "B N 2"]) -> Int[Array, "B N"]:
     return canonical(np.concatenate([held_karp(distances(part)) for part in parts]))
 
 
-def solver(size: int) -> str:
-    """What `best_tours` does with so many cities."""
-    return "exact (Held-Karp)" if size <= EXACT else "nearest neighbour and 2-opt"
-
-
 def distances(points: Float[Array, "B N 2"]) -> Float[Array, "N N B"]:
     difference = points[:, :, None] - points[:, None]
     return np.ascontiguousarray(np.moveaxis(np.hypot(difference[..., 0], difference[..., 1]), 0, -1))

@@ -61,7 +61,10 @@ class Order:
 
     def to_json(self) -> dict[str, Any]:
         """How the files came about: enough to make them again."""
-        sets = {part.name: {"examples": part.count} | asdict(part.lengths) for part in self.parts()}
+        sets = {
+            part.name: {"examples": part.count, "exact": self.generator.is_exact(part.lengths)} | asdict(part.lengths)
+            for part in self.parts()
+        }
         return {"task": self.name, "seed": self.seed, "columns": list(self.generator.columns), "sets": sets}
 
 

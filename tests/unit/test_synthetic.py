@@ -368,14 +368,22 @@ def test_the_command_makes_the_files_and_says_what_to_do_next(command: Call, tmp
     lines = (tmp_path / "copy" / "train.source").read_text().splitlines()
     assert {len(line.split()) for line in lines} == set(range(1, 8))
     about = json.loads((tmp_path / "copy" / "task.json").read_text())
-    assert about["sets"]["test"] == {"examples": 13, "shortest": 7, "longest": 7}
+    assert about["sets"]["test"] == {"examples": 13, "exact": True, "shortest": 7, "longest": 7}
 
 
 def test_the_command_answers_in_json(command: Call, tmp_path: Path) -> None:
     said = command("task", "tsp", "--out", tmp_path, "--train", 3, "--valid", 2, "--test", 2, "--json").done()
     about = json.loads(said.out)
     assert (about["task"], about["seed"], about["folder"]) == ("tsp", 1, str(tmp_path / "tsp"))
-    assert about["sets"]["train"] == {"examples": 3, "shortest": 10, "longest": 10}
+    assert about["sets"]["train"] == {"examples": 3, "exact": True, "shortest": 10, "longest": 10}
+
+
+def test_answers_that_are_not_exact_are_said_to_be_so(command: Call, tmp_path: Path) -> None:
+    few = ("--train", 2, "--valid", 2, "--test", 2)
+    said = command("task", "tsp", "--out", tmp_path, "--length", 13, *few).done()
+    assert "tsp/train.{numbers,positions}: 2 examples, 13 points, answers good but not proven best" in said.out
+    assert json.loads((tmp_path / "tsp" / "task.json").read_text())["sets"]["test"]["exact"] is False
+    assert "not proven" not in command("task", "tsp", "--out", tmp_path / "few", "--length", 12, *few).done().out
 
 
 def test_files_are_replaced_only_when_told(command: Call, tmp_path: Path) -> None:
