@@ -13,6 +13,8 @@ import jaxtyping
 import numpy as np
 import pytest
 
+from regard.cli_recipes import find_recipe
+from regard.config import build_config, read_recipe
 from regard.data.columns import Column
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.rows import encoded_rows, read_rows
@@ -26,6 +28,7 @@ from regard.synthetic.registry import GENERATORS
 from regard.synthetic.strings import copies, reverses, sums
 from regard.synthetic.tsp import best_tours, canonical, distances, nearest_neighbour, tour_lengths, two_opt
 from regard.synthetic.write import Order, Part, draw, write_task
+from regard.tasks import TASKS
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import fit_word
 from tests.e2e.toolbox import Outcome
@@ -261,6 +264,24 @@ def test_the_page_has_every_task_with_its_lengths() -> None:
         parts = [part.name for part in order_of(name).parts()]
         assert longer == (f"`{parts[3]}`" if len(parts) > 3 else "")
         assert files == ", ".join(f"`.{column}`" for column in generator.columns)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_recipes_of_a_task_read_its_files(name: str) -> None:
+    generator = GENERATORS[name]
+    if generator.columns[0] == "numbers" and "point" not in TASKS:
+        pytest.skip("no task has positions as its output")
+    folder = "" if generator.own_folder else f"{name}/"
+    for recipe in generator.recipes:
+        config = build_config(read_recipe(find_recipe(Path(recipe))))
+        for which in SIZES:
+            (corpus,) = getattr(config.data, which)
+            assert corpus.files == {column: f"{folder}{which}.{column}" for column in generator.columns}, recipe
+
+
+def test_the_recipe_that_copies_has_the_closed_vocabulary() -> None:
+    (recipe,) = GENERATORS["names"].recipes
+    assert build_config(read_recipe(find_recipe(Path(recipe)))).tokenizer.size == CLOSED_SIZE
 
 
 @pytest.mark.parametrize("name", GENERATORS)
