@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +57,7 @@ def task(
         print(f"{folder / part.name}.{{{','.join(generator.columns)}}}: {part.count:,} examples{long}{good}")
     for recipe in generator.recipes:
         data, run = (folder, f"{name}-{recipe}") if generator.own_folder else (out, recipe)
-        print(f"regard train {recipe} --data {data} --out runs/{run}")
+        print(f"regard train {recipe} --data {shlex.quote(str(data))} --out runs/{run}")
 
 
 def known(name: str) -> Generator:

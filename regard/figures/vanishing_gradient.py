@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Source, pair_batch
@@ -89,7 +89,7 @@ def model_norms(settings: dict[str, Any]) -> Norms:
     # Double precision: after a hundred positions of a plain RNN, single precision has nothing left.
     model = architecture.build(architecture.config(**settings), shapes).double()
     batch = pair_batch(Source.of(random_tokens(POSITIONS)), random_tokens(1), shapes.symbols)
-    embedded = watched(model.get_submodule("source_embedding"))
+    embedded = watched(model, batch.source.values)
     logits = model(batch)[:, -1]
     F.cross_entropy(logits, batch.target_out[:, -1], reduction="sum").backward()
     return by_distance(embedded[0].grad)
@@ -99,15 +99,20 @@ def random_tokens(length: int) -> Sequence[Sequence[int]]:
     return torch.randint(VOCABULARY, (SEQUENCES, length)).tolist()
 
 
-def watched(embedding: nn.Module) -> list[Tensor]:
-    """Will hold what the module gives, which keeps its gradient."""
+def watched(model: nn.Module, tokens: Int[Tensor, "B S"]) -> list[Tensor]:
+    """Will hold what the model makes of its input tokens first, their embeddings, which keep their gradient.
+
+    They are known by what goes in and comes out, whatever an architecture calls the module that makes them.
+    """
     found: list[Tensor] = []
 
-    def keep(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
-        output.retain_grad()
-        found.append(output)
+    def keep(_module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if not found and inputs and inputs[0] is tokens and isinstance(output, Tensor):
+            output.retain_grad()
+            found.append(output)
 
-    embedding.register_forward_hook(keep)
+    for module in model.modules():
+        module.register_forward_hook(keep)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -53,7 +54,7 @@ class Order:
             only_longest = which == TEST and self.generator.longest_test
             yield Part(which, which, Lengths(longest, longest) if only_longest else self.lengths, self.sizes[which])
         if further := self.generator.further:
-            length = int(longest * further.times)
+            length = math.ceil(longest * further.times)
             yield Part(further.name.format(length=length), TEST, Lengths(length, length), self.sizes[TEST])
 
     def files(self, folder: Path) -> list[Path]:
