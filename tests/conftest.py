@@ -77,6 +77,15 @@ def pytest_runtest_setup() -> None:
         torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="module")
+def shapes_unchecked() -> Iterator[None]:
+    """For tests in which they would take more time than the products; other tests check them."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
 @pytest.fixture(scope="session")
 def data_directory(pytestconfig: pytest.Config) -> Path:
     """Where the corpora lie: $REGARD_DATA, else ./data. It need not exist."""

@@ -1,6 +1,6 @@
 """What an RNN decoder remembers between two steps: its own state a row, and the source once a sentence.
 
-Axes: R rows, M sentences, S source positions, Y layers, D width, E width of an encoder's state, K width of a key.
+Axes: R rows, M sentences, S source positions, Y layers, D width, E width of an encoder's state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Memory:
     """The encoder's states, and what of the scores depends on them alone."""
 
     states: Float[Tensor, "M S E"]
-    keys: Float[Tensor, "M S K"]
+    keys: Float[Tensor, "M S D"]
     mask: Bool[Tensor, "M S"]
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@
 In training the scores of a whole target are matrix products. In `torch.inference_mode` they are sums of products by
 row, so that they are batch-invariant.
 
-Axes: B sentences, T queries, S positions, D width of a query (n), M width of the memory, K width of a key.
+Axes: B sentences, T queries, S positions, D width of a query (n) and of a key, M width of the memory.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from torch import Tensor, nn
 
 from regard.errors import ConfigError, RegardError
 from regard.nn.attention import FEWEST_SCORES, Probe
-from regard.nn.linear import Linear, linear
+from regard.nn.linear import Linear
 from regard.nn.masks import used_keys
 from regard.nn.recurrent import by_row
 
-SMALLEST_SQUARE = 1e-12
+SMALLEST_SQUARE = 1e-24
 """Added to the squared length of a vector, so that the direction of 0 has a finite gradient."""
 
 
@@ -50,16 +50,16 @@ class Score(nn.Module):
     needs_equal_widths = False
     """Whether a query and a position of the memory must have the same width."""
 
-    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S K"]:
+    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         """What of a score depends on the memory alone; here the memory itself."""
         return memory
 
     @abstractmethod
-    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
         """The score of every position for every query, before the softmax; what padding scores is nobody's concern."""
 
 
-def products(queries: Float[Tensor, "B T K"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+def products(queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
     """q·k of every query and key."""
     if not torch.is_inference_mode_enabled():
         return queries @ keys.mT
@@ -85,7 +85,7 @@ class Content(Score):
         start = torch.tensor(math.log(shape.sharpness)) if shape.sharpness else None
         self.log_sharpness = None if start is None else nn.Parameter(start)
 
-    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S M"]:
+    def keys(self, memory: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         return direction(memory)
 
     def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
@@ -116,28 +116,26 @@ class Additive(Score):
 
 
 class Location(Score):
-    """(W s)_i, one row of W a position (Luong 2015): what stands there has no say."""
+    """(W s)_i, one row of W a position (Luong 2015): the rows are the keys, and what stands there has no say."""
 
     def __init__(self, shape: ScoreShape) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(shape.positions, shape.query))
         nn.init.xavier_uniform_(self.weight)
 
-    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S M"]:
+    def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         """RegardError where a position has no row of W; padding may go beyond."""
-        limit = self.weight.size(0)
-        if mask.size(1) > limit and used_keys(mask) > limit:
+        size, limit = mask.size(1), self.weight.size(0)
+        if size > limit and used_keys(mask) > limit:
             raise RegardError(
                 f"the input has {used_keys(mask)} positions, but location-based attention has learned only {limit} "
                 f"(model.max_positions={limit}); split the input, or train with another model.score"
             )
-        return memory
+        rows = F.pad(self.weight, (0, 0, 0, size - limit)) if size > limit else self.weight[:size]
+        return rows.expand(len(memory), -1, -1)
 
-    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S M"]) -> Float[Tensor, "B T S"]:
-        size, limit = keys.size(1), self.weight.size(0)
-        # In inference one product for all lengths, for the bits of a product depend on its shape.
-        used = limit if torch.is_inference_mode_enabled() else min(size, limit)
-        return F.pad(linear(queries, self.weight[:used])[..., :size], (0, max(size - limit, 0)))
+    def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
+        return products(queries, keys)
 
 
 class General(Score):
@@ -202,7 +200,7 @@ def masked_softmax(scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B #T S"])
 def attend_by_score(
     score: Score,
     queries: Float[Tensor, "B T D"],
-    keys: Float[Tensor, "B S K"],
+    keys: Float[Tensor, "B S D"],
     memory: Float[Tensor, "B S M"],
     mask: Bool[Tensor, "B S"],
     *,

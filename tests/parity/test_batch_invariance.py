@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jaxtyping
 import pytest
 import torch
 
@@ -22,6 +21,8 @@ from regard.decode.translate import Translation, Translator
 from regard.models import Transformer, TransformerConfig
 from regard.text.codecs import WordCodec
 from regard.text.tokenizer import END, Tokenizer
+
+pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 VOCABULARY = [f"w{number}" for number in range(53)]
 CODEC = WordCodec(VOCABULARY)
@@ -66,15 +67,6 @@ def eager() -> Transformer:
     with torch.no_grad():
         model.output_bias[END] += 3.0
     return model
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes_unchecked() -> Iterator[None]:
-    """Other tests check them; here they would take more time than the products."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def translator(model: Any, **settings: Any) -> Translator:

@@ -22,7 +22,7 @@ from tests.decodables import SOURCE_WORDS, TARGET_WORDS, collated, tiny_decodabl
 MODELS = tiny_decodables()
 FIRST_WORD = 4
 
-pytestmark = pytest.mark.parametrize("name", MODELS)
+pytestmark = [pytest.mark.parametrize("name", MODELS), pytest.mark.usefixtures("shapes_unchecked")]
 
 
 def sentence(seed: int, length: int, words: int = SOURCE_WORDS) -> list[int]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import jaxtyping
 import pytest
 import torch
 from hypothesis import given, settings
@@ -23,10 +22,13 @@ from regard.decode.search import SearchConfig, sample, search
 from regard.decode.stepper import Stepper
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
+from regard.models.interface import Attentive
 from regard.text.tokenizer import END, START
 from tests.decodables import tiny_decodables
 from tests.property.test_decoding import Looking, random_judge
 from tests.property.test_search import BUCKETS, Hashed
+
+pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 DECODABLES = tiny_decodables()
 WORDS = 29
@@ -52,15 +54,6 @@ METHODS: dict[str, dict[str, Any]] = {
         "min_length": 3,
     },
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes_unchecked() -> Iterator[None]:
-    """Other tests check them; here they would take more time than the products."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @functools.cache
@@ -160,11 +153,21 @@ def test_any_order_of_admission_gives_the_bits_of_each_sentence_alone(
 
 @pytest.mark.parametrize("name", DECODABLES)
 @pytest.mark.parametrize("method", ["greedy", "beam", "groups", "sampling", "penalties"])
-@settings(max_examples=3)
+@settings(max_examples=1)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_so_it_is_of_every_architecture(name: str, method: str, seed: int):
     generator, model, config = random.Random(seed), DECODABLES[name], SearchConfig(**METHODS[method])
     requests = random_requests(generator, 7, method, demanding=True)
+    expected = [alone(model, config, request) for request in requests]
+    assert at_random(generator, Stepper(model, config), requests) == expected
+
+
+@pytest.mark.parametrize("name", [name for name, model in DECODABLES.items() if isinstance(model, Attentive)])
+@settings(max_examples=1)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_so_is_a_search_that_looks_at_the_source(name: str, seed: int):
+    generator, model, config = random.Random(seed), DECODABLES[name], SearchConfig(**METHODS["coverage"])
+    requests = random_requests(generator, 5, "coverage", demanding=False)
     expected = [alone(model, config, request) for request in requests]
     assert at_random(generator, Stepper(model, config), requests) == expected
 
