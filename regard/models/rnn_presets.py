@@ -12,9 +12,9 @@ PRESETS: dict[str, Preset] = {
             "train": {
                 "schedule": "cosine",
                 "peak_rate": 2e-3,
-                "warmup": 200,
-                "max_steps": 4000,
-                "batch_tokens": 4096,
+                "warmup": 300,
+                "max_steps": 4500,
+                "batch_tokens": 2048,
                 "clip": 1.0,
                 "label_smoothing": 0.1,
                 "validate_every": 250,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from regard.config import build_config
+from regard.config import build_config, read_recipe
 from regard.data.batch import Batch, Source
 from regard.decode.forced import force
 from regard.errors import ConfigError, RegardError
@@ -261,3 +262,25 @@ def test_costs_are_counted_on_paper(cell: str, score: str):
     count = [multiplications(paper, collated([[5] * length], [[6] * 3])) for length in (4, 5)]
     read = 2 * 2 * gates * width**2  # in both directions, of the input and of the state
     assert count[1] - count[0] == read + (0 if score == "none" else 2 * width**2)
+
+
+# --- the recipes
+
+RELATIVES = Path(__file__).parents[2] / "recipes" / "relatives"
+MEMBERS = [*(f"gru-{score}" for score in ("none", *SCORES)), "lstm-additive", "rnn-additive", "transformer"]
+FAMILY = {member: read_recipe(RELATIVES / f"multi30k-{member}.toml") for member in MEMBERS}
+
+
+def test_the_recipes_of_the_family_differ_in_the_model_alone():
+    first = FAMILY["gru-additive"]
+    for member, table in FAMILY.items():
+        assert table | {"model": {}} == first | {"model": {}}, member
+        assert build_config(table).train.max_minutes == 30
+
+
+def test_a_recipe_is_named_after_its_cell_and_its_score():
+    for member, table in FAMILY.items():
+        model = build_config(table).model
+        if isinstance(model, RnnConfig):
+            assert member == f"{model.cell}-{model.score}"
+            assert (model.width, model.dropout) == (256, 0.3)
