@@ -23,14 +23,20 @@ from regard.nn.masks import (
     to_padding_flags,
 )
 from regard.nn.positions import sinusoids
+from regard.nn.recurrent import Recurrent
+from regard.nn.scores import SCORES, ScoreShape, attend_by_score
 
 __all__ = [
+    "SCORES",
     "FeedForward",
     "KVCache",
     "Look",
     "MultiHeadAttention",
     "Probe",
+    "Recurrent",
+    "ScoreShape",
     "attend",
+    "attend_by_score",
     "basic_self_attention",
     "causal_mask",
     "encoder_decoder_attention",

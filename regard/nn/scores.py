@@ -209,7 +209,8 @@ def attend_by_score(
 ) -> Float[Tensor, "B T M"]:
     """The contexts Σ_i softmax_i(score(s_t, h_i)) h_i. A probe records it as `block`, as an attention of one head.
 
-    In inference S is a multiple of `KEY_STRIDE`, and the queries come one after the other, to bound the memory.
+    In inference the queries come one after the other, to bound the memory; batch-invariant where S is a multiple of
+    `KEY_STRIDE`.
     """
     if not torch.is_inference_mode_enabled():
         scores = score(queries, keys)
