@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.data.batch import Batch, Source
 from regard.models import Architecture, Shapes
 from regard.nn.linear import Linear
+from regard.nn.recurrent import by_row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class GruConfig:
 
 
 class Cell(nn.Module):
-    """h' = (1 − z)·n + z·h, with the gates' products through `Linear`, which is batch-invariant in inference."""
+    """h' = (1 − z)·n + z·h; `Linear` and `by_row` are batch-invariant in inference."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -34,8 +35,8 @@ class Cell(nn.Module):
 
     def forward(self, x: Float[Tensor, "R D"], h: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
         (xr, xz, xn), (hr, hz, hn) = self.of_input(x).chunk(3, -1), self.of_state(h).chunk(3, -1)
-        z = torch.sigmoid(xz + hz)
-        return (1 - z) * torch.tanh(xn + torch.sigmoid(xr + hr) * hn) + z * h
+        z, r = by_row(torch.sigmoid, xz + hz), by_row(torch.sigmoid, xr + hr)
+        return (1 - z) * by_row(torch.tanh, xn + r * hn) + z * h
 
 
 @dataclass(frozen=True, slots=True)
