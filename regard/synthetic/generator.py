@@ -54,7 +54,8 @@ class Generator:
     recipes: tuple[str, ...]
     """That train on it."""
     own_folder: bool = False
-    """Whether the recipes serve several tasks: then `--data` is the folder of one of them."""
+    """Whether the recipes are given the task's own folder by `--data`, not the one that it is in: so those of strings
+    serve several tasks."""
     unit: str = ""
     """What a length counts; empty where questions have no length."""
     lengths: Lengths = Lengths(1, 1)

@@ -90,6 +90,9 @@ GENERATORS: dict[str, Generator] = {
         lengths=Lengths(1, 6),
         limits=Lengths(1, MOST_DIGITS),
         recipes=("number-words-transformer",),
+        own_folder=True,
     ),
-    "names": Generator(columns=TEXT, draw=draw_messages, solve=german, recipes=("copying-transformer",)),
+    "names": Generator(
+        columns=TEXT, draw=draw_messages, solve=german, recipes=("copying-transformer",), own_folder=True
+    ),
 }
