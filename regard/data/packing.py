@@ -1,7 +1,8 @@
 """Texts packed into rows of one length: nothing is padded, and every token is seen once an epoch.
 
 The examples of an epoch, shuffled, are one stream; row n holds its tokens from n · length on. A row says which example
-each of its tokens is from, so that a model need not attend across them.
+each of its tokens is from, so that a model need not attend across them, and which token stands before its first where
+that is in the middle of an example.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from regard.data.store import Series
 
 SEGMENT = "segment"
 """The column that a packed row has beside its own: the number of the example of each token."""
+BEFORE = "before"
+"""Another: the one token of its first example that the row before holds last; empty where the example begins here."""
 
 
 def packed_in_order(name: str, examples: Sequence[Example], length: int) -> list[Example]:
@@ -27,8 +30,13 @@ def packed_in_order(name: str, examples: Sequence[Example], length: int) -> list
         return []
     stream = np.concatenate(ids)
     segments = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
-    rows = range(0, len(stream), length)
-    return [{name: stream[row : row + length], SEGMENT: segments[row : row + length]} for row in rows]
+    rows: list[Example] = []
+    for begin in range(0, len(stream), length):
+        own = slice(begin, begin + length)
+        cut = begin > 0 and segments[begin - 1] == segments[begin]
+        before = stream[begin - 1 : begin] if cut else stream[:0]
+        rows.append({name: stream[own], SEGMENT: segments[own], BEFORE: before})
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +64,16 @@ class Packed:
     def __getitem__(self, row: int) -> Example:
         begin, end = row * self.length, min((row + 1) * self.length, int(self.ends[-1]))
         first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (begin, end - 1))
-        ids, segments = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
+        ids, segments, before = list[NDArray[np.int64]](), list[NDArray[np.int64]](), np.empty(0, np.int64)
         for place in range(first, last + 1):
             start = int(self.ends[place - 1]) if place else 0
-            own = self.series[int(self.order[place])][max(begin - start, 0) : end - start]
-            ids.append(np.asarray(own, np.int64))
+            whole, skipped = self.series[int(self.order[place])], max(begin - start, 0)
+            own = np.asarray(whole[skipped : end - start], np.int64)
+            if skipped:
+                before = np.asarray(whole[skipped - 1 : skipped], np.int64)
+            ids.append(own)
             segments.append(np.full(len(own), place, np.int64))
-        return {self.name: np.concatenate(ids), SEGMENT: np.concatenate(segments)}
+        return {self.name: np.concatenate(ids), SEGMENT: np.concatenate(segments), BEFORE: before}
 
     def plan(self, budget: int, seed: int, epoch: int) -> list[Indices]:
         """The rows in batches of at most `budget` tokens, in random order."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from regard.data.batching import Position, examples_of_epoch
 from regard.data.columns import Column, Example
 from regard.data.feed import Feed
-from regard.data.packing import SEGMENT, Packed
+from regard.data.packing import BEFORE, SEGMENT, Packed, packed_in_order
 from regard.data.store import FORMAT, META, Layout, Ragged, Series, Store, StoreWriter
 from regard.text.tokenizer import Tokenizer
 
@@ -77,6 +77,20 @@ def test_a_segment_is_one_example_whole_and_in_order(
     assert sorted(segments.values()) == examples
     assert [series[int(row)].tolist() for row in found.order] == list(segments.values())
     assert len(found.order) == len(examples_of_epoch(np.array(weights, np.float64), seed, epoch))
+
+
+@given(shards=shards_of_lengths, length=row_lengths, seed=seeds, epoch=epochs)
+def test_a_row_that_goes_on_with_an_example_knows_the_token_before(
+    shards: list[list[int]], length: int, seed: int, epoch: int
+):
+    """And one that begins with an example knows none; so it is for examples in their own order."""
+    found, series = packed(shards, length, seed, epoch), series_of(shards)
+    texts = [{"text": series[int(row)]} for row in found.order]
+    firsts = {int(text["text"][0]) for text in texts}
+    for row in rows_of(found):
+        assert row[BEFORE] == ([] if row["text"][0] in firsts else [row["text"][0] - 1])
+    in_order = packed_in_order("text", texts, length)
+    assert [{name: values.tolist() for name, values in row.items()} for row in in_order] == rows_of(found)
 
 
 @given(shards=shards_of_lengths, length=row_lengths, budget=st.integers(1, 200), seed=seeds, epoch=epochs)
