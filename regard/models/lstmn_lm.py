@@ -1,0 +1,86 @@
+"""LSTMN language model (Cheng, Dong and Lapata 2016, section 3): the next token from a network that attends over all it
+has read of the text.
+
+Axes: B rows of packed texts, T positions, R rows of a search, P tokens laid out step by step, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.data.batch import Source
+from regard.data.texts import TextBatch
+from regard.models.interface import Architecture, Shapes
+from regard.models.lstmn import LstmnLayers, check_shape
+from regard.models.lstmn_state import Tapes
+from regard.nn.attention import Probe
+from regard.nn.dropout import dropout
+from regard.nn.embedding import new_matrix
+from regard.nn.linear import linear
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmnLmConfig:
+    """The shape of an LSTMN language model."""
+
+    architecture: str = "lstmn-lm"
+    """The model architecture."""
+    width: int = 256
+    """Width of the embeddings, of the hidden states and of the memories."""
+    layers: int = 1
+    """Number of layers."""
+    dropout: float = 0.2
+    """Dropout on the embeddings, between layers and before the output."""
+    tied: bool = True
+    """One matrix for the embeddings and the output."""
+
+    def __post_init__(self) -> None:
+        check_shape(self.width, self.layers, self.dropout)
+
+
+class LstmnLm(nn.Module):
+    """Decodable, and trainable on a `TextBatch`. Each text begins with an empty tape."""
+
+    def __init__(self, config: LstmnLmConfig, shapes: Shapes) -> None:
+        super().__init__()
+        self.config, self.symbols = config, shapes.symbols
+        self.embedding = new_matrix(shapes["text"], config.width)
+        self.decoder = LstmnLayers("decoder", config.width, config.layers, config.dropout)
+        self.output_weight = self.embedding if config.tied else new_matrix(shapes["text"], config.width)
+        self.output_bias = nn.Parameter(torch.zeros(shapes["text"]))
+
+    def features(self, batch: TextBatch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
+        """The last layer's hidden state at every position. A probe sees the texts apart, the longest first."""
+        tokens = batch.target_in.flatten()[batch.steps.places]
+        written = self.decoder.unroll(self.embedded(tokens), batch.steps.sizes, None, probe)
+        hidden = self.decoder.layers[-1].hidden(written[-1])
+        return dropout(hidden, self.config.dropout, self.training)[batch.steps.back]
+
+    def embedded(self, tokens: Int[Tensor, " P"]) -> Float[Tensor, "P D"]:
+        scaled = F.embedding(tokens, self.embedding) * math.sqrt(self.config.width)
+        return dropout(scaled, self.config.dropout, self.training)
+
+    def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
+        return linear(features, self.output_weight, self.output_bias)
+
+    def forward(self, batch: TextBatch, probe: Probe | None = None) -> Float[Tensor, "B T V"]:
+        return self.project(self.features(batch, probe))
+
+    def start(self, source: Source) -> Tapes:
+        """Nothing is read yet: of the source only the number of rows counts."""
+        return Tapes.empty(self.config.layers, self.embedding.new_zeros(len(source), self.config.width))
+
+    def step(
+        self, tokens: Int[Tensor, " R"], state: Tapes, probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "R V"], Tapes]:
+        hidden, after = self.decoder.step(self.embedded(tokens), state, probe)
+        return self.project(dropout(hidden, self.config.dropout, self.training)), after
+
+
+ARCHITECTURE = Architecture(config=LstmnLmConfig, build=LstmnLm, tasks=("lm",))
