@@ -18,6 +18,7 @@ from regard import __version__
 from regard.cli_compare import compare
 from regard.cli_corpus import corpus
 from regard.cli_figure import figure
+from regard.cli_generate import generate
 from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_predict import predict
 from regard.cli_recipes import find_recipe
@@ -40,6 +41,7 @@ app.add_typer(bench, name="bench")
 app.command(cls=GroupedHelp)(translate)
 app.command(cls=GroupedHelp)(score)
 app.command(cls=GroupedHelp)(predict)
+app.command(cls=GroupedHelp)(generate)
 app.command()(compare)
 app.command()(figure)
 app.command()(task)

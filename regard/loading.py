@@ -16,6 +16,7 @@ from regard.data.config import CorpusConfig
 from regard.data.rows import Reader, encoded_rows, read_rows
 from regard.data.sizes import sizes_of
 from regard.decode.ensemble import Ensemble
+from regard.decode.generate import Generator
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError
 from regard.hardware import refuse_beyond_memory
@@ -119,6 +120,14 @@ def load_translator(path: str | Path, *, checkpoint: int | None = None) -> Trans
     opened = load(path, checkpoint=checkpoint)
     if not isinstance(opened, Translator):
         raise ConfigError(f"{path} is a run of another task than translation; `regard info {path}` says which")
+    return opened
+
+
+def load_generator(path: str | Path, *, checkpoint: int | None = None) -> Generator:
+    """`load` for those who want texts written; ConfigError for a run of another task."""
+    opened = load(path, checkpoint=checkpoint)
+    if not isinstance(opened, Generator):
+        raise ConfigError(f"{path} is a run of another task than language modelling; `regard info {path}` says which")
     return opened
 
 

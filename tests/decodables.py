@@ -1,4 +1,5 @@
-"""What the tests of models and searches share: sentence pairs as a batch, and small models of every architecture."""
+"""What the tests of models and searches share: sentence pairs and texts as batches, and small models of every
+architecture."""
 
 from __future__ import annotations
 
@@ -35,6 +36,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "gru general": {"width": 32, "score": "general", "input_feeding": True, "decoder_layers": 2},
         "lstm content": {"width": 24, "cell": "lstm", "score": "content", "sharpness": 5.0},
     },
+    "lstmn-lm": {"": {"width": 29, "layers": 2}},
 }
 """Of architectures that have more to be made small than their width; each variant by its name."""
 
@@ -58,13 +60,21 @@ def tiny_decodables() -> dict[str, Any]:
     """A small model of every architecture that translates, registered ones and toys, with weights that are not at rest.
     Some widths fill no vector of the processor.
     """
+    return tiny_models("translate", Shapes({"source": SOURCE_WORDS, "target": TARGET_WORDS}))
+
+
+def tiny_language_models() -> dict[str, Any]:
+    """The same of every architecture that models a language."""
+    return tiny_models("lm", Shapes({"text": TARGET_WORDS}))
+
+
+def tiny_models(task: str, shapes: Shapes) -> dict[str, Any]:
     built: dict[str, Any] = {}
     for name, architecture in (ARCHITECTURES | TOY_ARCHITECTURES).items():
-        if "translate" not in architecture.tasks:
+        if task not in architecture.tasks:
             continue
         for variant, own in VARIANTS.get(name, {"": {"width": 32}}).items():
             torch.manual_seed(19)
-            shapes = Shapes({"source": SOURCE_WORDS, "target": TARGET_WORDS})
             model = architecture.build(architecture.config(**own), shapes)
             for parameter in model.parameters():
                 torch.nn.init.normal_(parameter, std=0.3)

@@ -8,6 +8,7 @@ from torch import nn
 
 from regard.config import Config, architecture_of, task_of
 from regard.errors import ConfigError
+from regard.loading import packed_rows
 from regard.models.costs import NeedsValuesError, kept_by_a_pass, multiplications, parameters_in
 from regard.models.interface import LinearOutput, Shapes
 from regard.nn.loss import ROWS
@@ -29,7 +30,7 @@ def memory_needed(config: Config, shapes: Shapes, model: nn.Module, *, longest: 
     """Bytes at the peak: of a step, which needs gradients and what the backward pass wants of the forward pass, or of
     saving, which makes a copy of everything that is kept and another of the optimizer's part.
 
-    `model` is on paper; `longest` is that of the examples, in tokens.
+    `model` is on paper; `longest` is that of the examples, in tokens. What is packed is never longer than a row.
     """
     train = config.train
     parameters = parameters_in(model)

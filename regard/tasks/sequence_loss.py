@@ -5,13 +5,26 @@ Axes: B rows, T target positions, P real positions, D width, V classes.
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.models.interface import LinearOutput
 from regard.nn.loss import Loss, Objective, cross_entropy, linear_cross_entropy
+
+
+@runtime_checkable
+class Sequences(Protocol):
+    """What a batch of sequences says of its truth: that of sentence pairs, or of texts."""
+
+    @property
+    def target_out(self) -> Int[Tensor, "B T"]: ...
+
+    @property
+    def target_mask(self) -> Bool[Tensor, "B T"]: ...
 
 
 def sequence_loss(model: nn.Module, batch: Batch, objective: Objective) -> Loss:
@@ -23,7 +36,7 @@ def sequence_loss(model: nn.Module, batch: Batch, objective: Objective) -> Loss:
     return Loss(loss.smoothed / 2, loss.truth / 2, loss.tokens // 2)
 
 
-def loss_at(model: nn.Module, batch: Batch, positions: Int[Tensor, " P"], objective: Objective) -> Loss:
+def loss_at(model: nn.Module, batch: Sequences, positions: Int[Tensor, " P"], objective: Objective) -> Loss:
     truth = batch.target_out.flatten()[positions]
     if isinstance(model, LinearOutput):
         features = model.features(batch).flatten(0, 1)[positions]
@@ -31,7 +44,7 @@ def loss_at(model: nn.Module, batch: Batch, positions: Int[Tensor, " P"], object
     return cross_entropy(model(batch).flatten(0, 1)[positions], truth, objective)
 
 
-def real_positions(batch: Batch) -> Int[Tensor, " P"]:
+def real_positions(batch: Sequences) -> Int[Tensor, " P"]:
     """Those of the target that are not padding, counted through all rows."""
     return batch.target_mask.flatten().nonzero()[:, 0]
 

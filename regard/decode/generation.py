@@ -1,0 +1,43 @@
+"""A generated text: what followed a prompt, its scores, and the others that were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One prompt and what a language model wrote behind it. Neither holds a line break."""
+
+    prompt: str
+    continuation: str
+    """With the space in front of it, where there is one."""
+    score: float
+    """The log-probability of the continuation, end symbol included, given the prompt; without penalties."""
+    tokens: tuple[str, ...]
+    """Of the continuation."""
+    finished: bool
+    """False where the length limit cut it."""
+    token_scores: tuple[float, ...] = ()
+    """The log-probability of each token, and of the end symbol where one came."""
+    alternatives: tuple[Generation, ...] = ()
+    """The others of the n best, best first; when sampling, the other draws."""
+
+    @property
+    def text(self) -> str:
+        """The prompt and its continuation."""
+        return self.prompt + self.continuation
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; `nbest` only where there are others."""
+        own: dict[str, Any] = {
+            "text": self.text,
+            "prompt": self.prompt,
+            "continuation": self.continuation,
+            "score": self.score,
+            "tokens": list(self.tokens),
+            "token_scores": list(self.token_scores),
+            "finished": self.finished,
+        }
+        return own | ({"nbest": [other.to_json() for other in self.alternatives]} if self.alternatives else {})

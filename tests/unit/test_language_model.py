@@ -1,0 +1,245 @@
+"""The task of language modelling: its batches, what is measured, and how prompts become texts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.config import build_config
+from regard.data.config import DataConfig
+from regard.data.packing import BEFORE, SEGMENT
+from regard.data.texts import text_batch
+from regard.decode.config import SearchConfig
+from regard.decode.generate import Generator
+from regard.errors import ConfigError, CorpusError
+from regard.models import ARCHITECTURES, Shapes
+from regard.models.costs import model_on_paper
+from regard.models.interface import Limits
+from regard.session.costs import memory_needed
+from regard.tasks import TASKS
+from regard.tasks.interface import Examples, Trained, ignore, measured, validator_of
+from regard.tasks.lm import TEXT, beginning, row_length, sample_texts
+from regard.text.bpe import BYTE_SYMBOLS, BpeCodec
+from regard.text.codecs import ByteCodec, Codec, WordCodec
+from regard.text.symbols import RESERVED
+from regard.text.tokenizer import Tokenizer
+from tests.decodables import TARGET_WORDS, tiny_language_models
+
+TASK = TASKS["lm"]
+START, END = RESERVED.start, RESERVED.end
+
+
+# --- batches
+
+
+def test_inputs_begin_anew_with_each_text():
+    """Two texts and the first part of a third; then its rest."""
+    rows = [
+        {"text": [5, 6, END, 7, END, 8], SEGMENT: [0, 0, 0, 1, 1, 2], BEFORE: []},
+        {"text": [9, 10, END], SEGMENT: [2, 2, 2], BEFORE: [8]},
+    ]
+    batch = text_batch(rows, RESERVED)
+    assert batch.target_in.tolist() == [[START, 5, 6, START, 7, START], [8, 9, 10, 0, 0, 0]]
+    assert batch.target_out.tolist() == [[5, 6, END, 7, END, 8], [9, 10, END, 0, 0, 0]]
+    assert batch.begins.int().tolist() == [[1, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0]]
+    assert batch.num_tokens == 9
+
+
+def test_the_texts_of_a_batch_side_by_side_hold_every_token_once():
+    rows = [
+        {"text": [5, 6, END, 7, END, 8], SEGMENT: [0, 0, 0, 1, 1, 2]},
+        {"text": [9, 10, 11, END], SEGMENT: [2, 2, 2, 2]},
+    ]
+    steps = text_batch(rows, RESERVED).steps
+    assert steps.sizes == (4, 3, 2, 1)
+    tokens = text_batch(rows, RESERVED).target_out.flatten()[steps.places]
+    assert [part.tolist() for part in tokens.split(steps.sizes)] == [[9, 5, 7, 8], [10, 6, END], [11, END], [END]]
+    mask = text_batch(rows, RESERVED).target_mask
+    assert torch.equal(steps.places[steps.back[mask]], mask.flatten().nonzero()[:, 0])
+
+
+def test_a_row_is_as_long_as_the_model_can_take():
+    assert row_length(Limits({"text": 64})) == 64
+    assert row_length(Limits()) == 512
+
+
+def test_memory_is_counted_for_rows_and_not_for_texts_that_are_cut():
+    config = build_config({"task": "lm", "model": {"architecture": "lstmn-lm", "width": 8}})
+    shapes = Shapes({"text": 100})
+    model = model_on_paper(config.model, shapes)
+    row, text = (memory_needed(config, shapes, model, longest=longest) for longest in (512, 100_000))
+    assert row == text
+
+
+# --- measuring
+
+
+def trained(**changes: Any) -> Trained:
+    codec = WordCodec([f"w{number}" for number in range(TARGET_WORDS - 4)])
+    return Trained(
+        **{
+            "model": tiny_language_models()["lstmn-lm"],
+            "tokenizer": Tokenizer({"text": codec}),
+            "columns": TASK.columns(DataConfig()),
+            "data": DataConfig(),
+            "decode": SearchConfig(beam=2, max_extra=3),
+        }
+        | changes
+    )
+
+
+def examples(texts: list[str], use: Trained) -> Examples:
+    return Examples([{"text": TEXT.ids(use.tokenizer, text)} for text in texts], {"text": texts})
+
+
+def test_perplexity_is_that_of_each_text_from_its_beginning():
+    """In whatever batches, beside whatever neighbours."""
+    use, texts = trained(), ["w1 w2 w3 w4", "w5", "w6 w7", "w1 w1 w1 w2"]
+    whole = measured(TASK, use, examples(texts, use))
+    alone = [measured(TASK, use, examples([text], use)).values for text in texts]
+    tokens = sum(one["tokens"] for one in alone)
+    assert whole.values["tokens"] == tokens == 15
+    mean = sum(one["loss"] * one["tokens"] for one in alone) / tokens
+    assert whole.values["loss"] == pytest.approx(mean, rel=1e-5)
+    assert whole.values["perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
+    characters = sum(len(text) + 1 for text in texts)
+    assert whole.values["bits_per_character"] == pytest.approx(mean * tokens / characters / math.log(2), rel=1e-5)
+    assert "15 tokens in 4 texts" in whole.summary
+
+
+def test_blank_lines_are_left_out_and_counted():
+    use = trained()
+    found = measured(TASK, use, examples(["w1 w2", "", "w3", "  "], use))
+    assert found.summary.endswith("5 tokens in 2 texts (2 blank lines left out)")
+    with pytest.raises(CorpusError, match="every line is blank; give a file with text"):
+        measured(TASK, use, examples(["", " "], use))
+
+
+def test_only_a_text_longer_than_a_row_is_cut():
+    use = trained(limits=Limits({"text": 3}))
+    short, long = (measured(TASK, use, examples([text], use)) for text in ("w1 w2", "w1 w2 w3 w4"))
+    assert short.values == measured(TASK, trained(), examples(["w1 w2"], use)).values
+    assert long.values["tokens"] == 5
+    assert long.values["loss"] != measured(TASK, trained(), examples(["w1 w2 w3 w4"], use)).values["loss"]
+
+
+def test_a_validation_shows_how_texts_go_on():
+    use = trained()
+    validate = validator_of(TASK, use, examples(["w1 w2 w3 w4 w5", "w9"], use))
+    found = validate(ignore)
+    assert set(found.metrics) == {"loss", "perplexity"}
+    (sample,) = found.samples
+    assert (sample.given, sample.reference) == ("w1 w2", "w3 w4 w5")
+    again = Generator(model=use.model, codec=use.tokenizer.codecs["text"], config=use.decode)
+    assert sample.output == again.generate("w1 w2", max_extra=60)[0].continuation.strip()
+
+
+def test_samples_are_spread_over_the_texts():
+    texts = [f"a b {number}" for number in range(40)]
+    assert sample_texts(texts) == ["a b 5", "a b 15", "a b 25", "a b 35"]
+    assert sample_texts(["a", "b"]) == ["a", "b"]
+    assert beginning("one") == ("", "one")
+    assert beginning("one two three") == ("one", "two three")
+
+
+# --- prompts
+
+
+def generator(codec: Codec | None = None, **settings: Any) -> Generator:
+    codec = codec or trained().tokenizer.codecs["text"]
+    torch.manual_seed(5)
+    model = ARCHITECTURES["lstmn-lm"]
+    built = model.build(model.config(width=16), Shapes({"text": codec.size})).eval()
+    return Generator(model=built, codec=codec, **settings)
+
+
+@pytest.mark.parametrize(
+    "codec",
+    [ByteCodec(), BpeCodec(BYTE_SYMBOLS, []), WordCodec(["the", "king", "is"])],
+    ids=["byte", "bpe", "word"],
+)
+def test_a_text_is_the_prompt_and_what_follows_it(codec: Codec):
+    writer = generator(codec, config=SearchConfig(beam=1, max_extra=5))
+    for prompt in ("", "the king", "the  queen is"):  # which the vocabulary of words has not
+        (found,) = writer.generate(prompt)
+        assert found.prompt == prompt
+        assert found.text == prompt + found.continuation
+        assert len(found.tokens) <= 5
+        assert len(found.token_scores) == len(found.tokens) + found.finished
+
+
+def test_a_space_that_the_vocabulary_cannot_hold_is_not_written_twice():
+    (found,) = generator(WordCodec(["the", "king"]), config=SearchConfig(beam=1, max_extra=3)).generate("the ")
+    assert found.text == " ".join(["the", *found.tokens])
+    assert generator(ByteCodec()).generate("the ", max_extra=1)[0].prompt == "the "
+
+
+@pytest.mark.parametrize(
+    ("options", "most"), [({"max_extra": 4}, 4), ({"max_extra": 9, "max_length": 5}, 3), ({"max_extra": 9}, 6)]
+)
+def test_the_limit_counts_beyond_the_prompt_or_with_it(options: dict[str, int], most: int):
+    """The model itself takes eight tokens."""
+    writer = generator(max_length=8)
+    writer.model.output_bias.data[END] = -100.0  # it never ends by itself
+    (found,) = writer.generate("w1 w2", beam=1, **options)
+    assert (len(found.tokens), found.finished) == (most, False)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "options", "message"),
+    [
+        (["w1", "w2\nw3"], {}, "prompt 2 holds a line break, and every text is one line; give each line by itself"),
+        (["w1 w2"], {"max_length": 2}, r"prompt 1 has 2 tokens, and the text may have 2.*raise --max-extra or"),
+        (["w1 w2"], {"max_extra": 0}, r"prompt 1 has 2 tokens, and the text may have 2.*raise --max-extra or"),
+        (["w1 " * 9], {}, r"prompt 1 has 9 tokens, but the model takes texts of at most 8, end symbol counted"),
+        (["w1"], {"top_k": 3}, "--top-k has no effect without --sample"),
+        (["w1"], {"sample": True, "beam": 3}, "--beam searches and --sample draws"),
+        (["w1"], {"batch_tokens": 0}, "--batch-tokens 0 must be 1 or more"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(prompts: list[str], options: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        generator(max_length=8).generate(prompts, **options)
+
+
+def test_an_option_that_does_not_exist_is_a_mistake_of_the_programmer():
+    with pytest.raises(TypeError, match=r"generate\(\) has no option 'bema'"):
+        generator().generate("w1", bema=3)  # pyright: ignore[reportCallIssue]
+
+
+def test_a_beam_asks_for_a_search_where_the_recipe_samples():
+    recipe = SearchConfig(sample=True, temperature=0.7, max_extra=5)
+    searched = generator(config=recipe).generate("w1", beam=3)
+    assert searched == generator(config=SearchConfig(beam=3, max_extra=5)).generate("w1")
+    drawn = generator(config=recipe).generate("w1", nbest=3)
+    assert len({one.text for one in (drawn[0], *drawn[0].alternatives)}) > 1
+
+
+def test_a_stream_of_prompts_is_read_window_by_window():
+    writer, read = generator(config=SearchConfig(beam=1, max_extra=2)), list[str]()
+
+    def lines():
+        for number in range(7):
+            read.append(f"w{number}")
+            yield read[-1]
+
+    told: list[int] = []
+    texts = writer.generate_lines(lines(), window=3, progress=told.append)
+    assert read == []
+    first = next(texts)
+    assert len(read) == 3
+    assert [first, *texts] == writer.generate([f"w{number}" for number in range(7)])
+    assert told[-1] == 7
+
+
+def test_a_text_becomes_json():
+    (best,) = generator(config=SearchConfig(beam=2, nbest=2, max_extra=3)).generate("w1")
+    found = best.to_json()
+    assert found["text"] == found["prompt"] + found["continuation"]
+    assert np.isclose(found["score"], sum(found["token_scores"]))
+    assert [other["text"] for other in found["nbest"]] == [other.text for other in best.alternatives]
+    assert "nbest" not in found["nbest"][0]
