@@ -9,19 +9,19 @@ E features of a tape's entry, V vocabulary.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, Source
 from regard.errors import ConfigError
+from regard.models.copying import Copying
 from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn_state import LstmnState, Tapes
+from regard.models.rnn import Embedding
 from regard.models.rnn_state import Memory, Owned
 from regard.nn.attention import Probe, padded_keys
 from regard.nn.dropout import dropout
@@ -66,6 +66,14 @@ class LstmnConfig:
         check_shape(self.width, self.layers, self.dropout)
         if self.share not in SHARES:
             raise ConfigError(f"model.share={self.share!r} is not one of {', '.join(SHARES)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A source as the decoder has it: what it may look at, and the first entry of each layer's tape."""
+
+    memory: Memory
+    first: list[Float[Tensor, "B E"]]
 
 
 class LstmnLayers(nn.Module):
@@ -117,53 +125,54 @@ class LstmnLayers(nn.Module):
 
 
 class Lstmn(nn.Module):
-    """Decodable and attentive, and trainable on a `Batch`."""
+    """Decodable and attentive, trainable on a `Batch`, and able to copy (`Copyable`)."""
 
     def __init__(self, config: LstmnConfig, shapes: Shapes) -> None:
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
         width, sides = config.width, (config.width, config.layers, config.dropout)
-        self.source_embedding = new_matrix(shapes["source"], width)
-        self.target_embedding = new_matrix(shapes["target"], width)
+        self.source_embedding = Embedding(new_matrix(shapes["source"], width), config.dropout)
+        self.target_embedding = Embedding(new_matrix(shapes["target"], width), config.dropout)
         self.encoder, self.decoder = LstmnLayers("encoder", *sides), LstmnLayers("decoder", *sides)
         self.score = Additive(ScoreShape(query=width, memory=width))
         self.combine = Linear(2 * width, width)
         tied = config.share == "target"
-        self.output_weight = self.target_embedding if tied else new_matrix(shapes["target"], width)
+        self.output_weight = self.target_embedding.weight if tied else new_matrix(shapes["target"], width)
         self.output_bias = nn.Parameter(torch.zeros(shapes["target"]))
 
-    def encode(self, source: Source, probe: Probe | None = None) -> tuple[Memory, list[Float[Tensor, "B E"]]]:
-        """The encoder's hidden tape with its keys, and the first entries of the decoder's tapes.
+    def encoding(self, source: Source, probe: Probe | None = None) -> tuple[Encoding, Float[Tensor, "B S D"]]:
+        """What the decoder begins with and may look at, and the encoder's hidden tape.
 
         What is padded stands behind a sentence's last position, so nothing that is kept has read it.
         """
-        (rows, length), last = source.values.shape, source.mask.sum(1) - 1
-        embedded = self.embedded(source.values.t().flatten(), self.source_embedding)
-        written = [
-            each.unflatten(0, (length, rows)) for each in self.encoder.unroll(embedded, [rows] * length, None, probe)
-        ]
-        ends = [each[last, torch.arange(rows, device=last.device)] for each in written]
-        first = [
-            layer.entry(*end[:, layer.width :].chunk(2, -1))
-            for layer, end in zip(self.decoder.layers, ends, strict=True)
-        ]
-        states = self.encoder.layers[-1].hidden(written[-1]).transpose(0, 1)
-        return Memory(states, self.score.keys(states, source.mask), source.mask), first
+        written = self._written(self.encoder, self.source_embedding(source.values), None, probe)
+        rows, last = torch.arange(len(source), device=source.mask.device), source.mask.sum(1) - 1
+        ends = [each[rows, last, self.config.width :].chunk(2, -1) for each in written]
+        first = [layer.entry(*end) for layer, end in zip(self.decoder.layers, ends, strict=True)]
+        states = self.encoder.layers[-1].hidden(written[-1])
+        return Encoding(Memory(states, self.score.keys(states, source.mask), source.mask), first), states
+
+    def features_from(self, encoding: Encoding, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
+        """What the output is made from, at every target position."""
+        written = self._written(self.decoder, self.target_embedding(batch.target_in), encoding.first, probe)
+        return self._fused(self.decoder.layers[-1].hidden(written[-1]), encoding.memory, probe)
 
     def features(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
-        """What the output is made from, at every target position."""
-        memory, first = self.encode(batch.source, probe)
-        rows, length = batch.target_in.shape
-        embedded = self.embedded(batch.target_in.t().flatten(), self.target_embedding)
-        written = self.decoder.unroll(embedded, [rows] * length, first, probe)
-        states = self.decoder.layers[-1].hidden(written[-1]).unflatten(0, (length, rows))
-        return self.fused(states.transpose(0, 1), memory, probe)
+        return self.features_from(self.encoding(batch.source, probe)[0], batch, probe)
 
-    def embedded(self, tokens: Int[Tensor, " P"], weight: Float[Tensor, "V D"]) -> Float[Tensor, "P D"]:
-        scaled = F.embedding(tokens, weight) * math.sqrt(self.config.width)
-        return dropout(scaled, self.config.dropout, self.training)
+    def _written(
+        self,
+        layers: LstmnLayers,
+        embedded: Float[Tensor, "B T D"],
+        first: Sequence[Float[Tensor, "B E"]] | None,
+        probe: Probe | None,
+    ) -> list[Float[Tensor, "B T E"]]:
+        """The tapes of all layers, which read every position of every row."""
+        rows, length, _ = embedded.shape
+        found = layers.unroll(embedded.transpose(0, 1).flatten(0, 1), [rows] * length, first, probe)
+        return [each.unflatten(0, (length, rows)).transpose(0, 1) for each in found]
 
-    def fused(self, states: Float[Tensor, "B T D"], memory: Memory, probe: Probe | None) -> Float[Tensor, "B T D"]:
+    def _fused(self, states: Float[Tensor, "B T D"], memory: Memory, probe: Probe | None) -> Float[Tensor, "B T D"]:
         """The decoder's states joined with what they find in the source."""
         contexts = attend_by_score(
             self.score, states, memory.keys, memory.states, memory.mask, probe=probe, block="decoder.0.cross"
@@ -177,17 +186,25 @@ class Lstmn(nn.Module):
     def forward(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T V"]:
         return self.project(self.features(batch, probe))
 
+    def state_from(self, encoding: Encoding, source: Source) -> LstmnState:
+        memory = encoding.memory.sized(padded_keys(source.mask.size(1)))
+        return LstmnState(Tapes.begun(encoding.first, self.config.width), Owned(memory))
+
     def start(self, source: Source, probe: Probe | None = None) -> LstmnState:
-        memory, first = self.encode(source, probe)
-        room = padded_keys(source.mask.size(1))
-        return LstmnState(Tapes.begun(first, self.config.width), Owned(memory.sized(room)))
+        return self.state_from(self.encoding(source, probe)[0], source)
+
+    def next_features(
+        self, tokens: Int[Tensor, " R"], state: LstmnState, probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "R D"], LstmnState]:
+        top, tapes = self.decoder.step(self.target_embedding(tokens), state.tapes, probe)
+        features = self._fused(top[:, None], state.source.by_row(), probe)[:, 0]
+        return features, LstmnState(tapes, state.source)
 
     def step(
         self, tokens: Int[Tensor, " R"], state: LstmnState, probe: Probe | None = None
     ) -> tuple[Float[Tensor, "R V"], LstmnState]:
-        top, tapes = self.decoder.step(self.embedded(tokens, self.target_embedding), state.tapes, probe)
-        features = self.fused(top[:, None], state.source.by_row(), probe)[:, 0]
-        return self.project(features), LstmnState(tapes, state.source)
+        features, after = self.next_features(tokens, state, probe)
+        return self.project(features), after
 
     def step_and_look(
         self, tokens: Int[Tensor, " R"], state: LstmnState
@@ -199,4 +216,11 @@ class Lstmn(nn.Module):
         return logits, after, look.weights
 
 
-ARCHITECTURE = Architecture(config=LstmnConfig, build=Lstmn)
+def built(config: LstmnConfig, shapes: Shapes) -> nn.Module:
+    model = Lstmn(config, shapes)
+    if not shapes.copies:
+        return model
+    return Copying(model, width=config.width, memory=config.width, vocabulary=shapes["target"])
+
+
+ARCHITECTURE = Architecture(config=LstmnConfig, build=built, copies=True)

@@ -6,11 +6,9 @@ Axes: B rows of packed texts, T positions, R rows of a search, P tokens laid out
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -19,6 +17,7 @@ from regard.data.texts import TextBatch
 from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn import LstmnLayers, check_shape
 from regard.models.lstmn_state import Tapes
+from regard.models.rnn import Embedding
 from regard.nn.attention import Probe
 from regard.nn.dropout import dropout
 from regard.nn.embedding import new_matrix
@@ -50,21 +49,17 @@ class LstmnLm(nn.Module):
     def __init__(self, config: LstmnLmConfig, shapes: Shapes) -> None:
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
-        self.embedding = new_matrix(shapes["text"], config.width)
+        self.embedding = Embedding(new_matrix(shapes["text"], config.width), config.dropout)
         self.decoder = LstmnLayers("decoder", config.width, config.layers, config.dropout)
-        self.output_weight = self.embedding if config.tied else new_matrix(shapes["text"], config.width)
+        self.output_weight = self.embedding.weight if config.tied else new_matrix(shapes["text"], config.width)
         self.output_bias = nn.Parameter(torch.zeros(shapes["text"]))
 
     def features(self, batch: TextBatch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
         """The last layer's hidden state at every position. A probe sees the texts apart, the longest first."""
         tokens = batch.target_in.flatten()[batch.steps.places]
-        written = self.decoder.unroll(self.embedded(tokens), batch.steps.sizes, None, probe)
+        written = self.decoder.unroll(self.embedding(tokens), batch.steps.sizes, None, probe)
         hidden = self.decoder.layers[-1].hidden(written[-1])
         return dropout(hidden, self.config.dropout, self.training)[batch.steps.back]
-
-    def embedded(self, tokens: Int[Tensor, " P"]) -> Float[Tensor, "P D"]:
-        scaled = F.embedding(tokens, self.embedding) * math.sqrt(self.config.width)
-        return dropout(scaled, self.config.dropout, self.training)
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         return linear(features, self.output_weight, self.output_bias)
@@ -74,13 +69,20 @@ class LstmnLm(nn.Module):
 
     def start(self, source: Source) -> Tapes:
         """Nothing is read yet: of the source only the number of rows counts."""
-        return Tapes.empty(self.config.layers, self.embedding.new_zeros(len(source), self.config.width))
+        return Tapes.empty(self.config.layers, self.output_weight.new_zeros(len(source), self.config.width))
+
+    def next_features(
+        self, tokens: Int[Tensor, " R"], state: Tapes, probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "R D"], Tapes]:
+        """What the logits of the token that follows are made from."""
+        hidden, after = self.decoder.step(self.embedding(tokens), state, probe)
+        return dropout(hidden, self.config.dropout, self.training), after
 
     def step(
         self, tokens: Int[Tensor, " R"], state: Tapes, probe: Probe | None = None
     ) -> tuple[Float[Tensor, "R V"], Tapes]:
-        hidden, after = self.decoder.step(self.embedded(tokens), state, probe)
-        return self.project(dropout(hidden, self.config.dropout, self.training)), after
+        features, after = self.next_features(tokens, state, probe)
+        return self.project(features), after
 
 
 ARCHITECTURE = Architecture(config=LstmnLmConfig, build=LstmnLm, tasks=("lm",))

@@ -112,7 +112,7 @@ def read_tape(
     with full_precision(tape):
         hidden = by_row(torch.tanh, keys + query[:, None])
         scores = (hidden * v).sum(-1) if in_inference else hidden @ v
-        weights = scores.softmax(-1) if mask is None else masked_softmax(scores[:, None], mask)[:, 0]
+        weights = scores.softmax(-1) if mask is None else masked_softmax(scores[:, None], mask[:, None])[:, 0]
         read = (weights[..., None] * values).sum(1) if in_inference else (weights[:, None] @ values)[:, 0]
     return read, scores[:, :size], weights[:, :size]
 

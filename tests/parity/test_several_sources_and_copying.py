@@ -56,6 +56,7 @@ MODELS = {
     "rnn copying": (built("rnn", COPYING), COPYING),
     "rnn copying without attention": (built("rnn", COPYING, score="none", cell="lstm"), COPYING),
     "copying": (built("transformer", COPYING), COPYING),
+    "copying by an LSTMN": (built("lstmn", COPYING), COPYING),
     "copying from the first of several": (built("transformer", BOTH, combine="flat"), BOTH),
 }
 every_model = pytest.mark.parametrize("name", MODELS)

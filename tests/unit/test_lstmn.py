@@ -133,7 +133,7 @@ def test_a_probe_sees_in_steps_what_it_sees_at_once():
     model, tokens = tiny_language_models()["lstmn-lm"], [1, 7, 9, 5]
     whole, probe = Probe(), Probe()
     with torch.no_grad():
-        model.decoder.unroll(model.embedded(torch.tensor(tokens)), [1] * 4, None, whole)
+        model.decoder.unroll(model.embedding(torch.tensor(tokens)), [1] * 4, None, whole)
         state = model.start(Source.of([[1]]))
         for token in tokens:
             _, state = model.step(torch.tensor([token]), state, probe)
