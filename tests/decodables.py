@@ -37,6 +37,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "lstm content": {"width": 24, "cell": "lstm", "score": "content", "sharpness": 5.0},
     },
     "lstmn-lm": {"": {"width": 29, "layers": 2}},
+    "rnn-lm": {"lstm": {"width": 29, "layers": 2}, "gru": {"width": 32, "cell": "gru"}},
 }
 """Of architectures that have more to be made small than their width; each variant by its name."""
 

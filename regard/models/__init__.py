@@ -1,6 +1,6 @@
 """Every kind of model, by the name that `model.architecture` gives it. A new one is one file and one line."""
 
-from regard.models import lstmn, lstmn_lm, pointer, rnn, transformer
+from regard.models import lstmn, lstmn_lm, pointer, rnn, rnn_lm, transformer
 from regard.models.interface import Architecture, Decodable, Shapes, Source, State
 from regard.models.transformer import Transformer, TransformerConfig
 
@@ -10,6 +10,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "pointer": pointer.ARCHITECTURE,
     "lstmn": lstmn.ARCHITECTURE,
     "lstmn-lm": lstmn_lm.ARCHITECTURE,
+    "rnn-lm": rnn_lm.ARCHITECTURE,
 }
 
 __all__ = [

@@ -37,7 +37,7 @@ MOST_LAYERS = 128
 
 
 def check_shape(width: int, layers: int, dropout: float) -> None:
-    """ConfigError for what no LSTMN can have."""
+    """ConfigError for what no recurrent model can have."""
     for key, value in {"width": width, "layers": layers}.items():
         if value < 1:
             raise ConfigError(f"model.{key}={value} must be at least 1")
