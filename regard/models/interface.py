@@ -206,6 +206,8 @@ class Architecture:
     """Whether it reads more than one source, and vectors in place of tokens."""
     copies: bool = False
     """Whether it can copy unknown words of its source."""
+    apart: bool = False
+    """Whether it takes packed texts apart: what a step keeps then grows with the longest text, not with the row."""
     presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
     fitted: Callable[[Corpus], tuple[str, str]] = no_preset
     """For `preset = "auto"`: the name of a preset, or "none", and why."""

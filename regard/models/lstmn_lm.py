@@ -85,4 +85,4 @@ class LstmnLm(nn.Module):
         return self.project(features), after
 
 
-ARCHITECTURE = Architecture(config=LstmnLmConfig, build=LstmnLm, tasks=("lm",))
+ARCHITECTURE = Architecture(config=LstmnLmConfig, build=LstmnLm, tasks=("lm",), apart=True)

@@ -107,4 +107,4 @@ def summary(config: RnnLmConfig) -> str:
     return f"{config.layers} layers of {config.cell}, width {config.width}"
 
 
-ARCHITECTURE = Architecture(config=RnnLmConfig, build=RnnLm, tasks=("lm",), summary=summary)
+ARCHITECTURE = Architecture(config=RnnLmConfig, build=RnnLm, tasks=("lm",), apart=True, summary=summary)

@@ -13,7 +13,7 @@ from regard.errors import ConfigError
 from regard.hardware import choose_precision, refuse_beyond_memory
 from regard.loading import packed_rows
 from regard.models.interface import Shapes
-from regard.session.costs import memory_needed
+from regard.session.costs import longest_pass, memory_needed
 from regard.text.vocabulary import LEAST, entries_left
 
 
@@ -38,7 +38,7 @@ def refuse_misfits(config: Config, meta: dict[str, Any], model: nn.Module) -> No
         check_lengths(config, meta)
     shapes = Shapes(meta["sizes"], columns=task_of(config).columns(config.data))
     refuse_beyond_memory(
-        memory_needed(config, shapes, model, longest=packed or meta["longest"]),
+        memory_needed(config, shapes, model, longest=longest_pass(config, meta["longest"])),
         "train this",
         "lower train.batch_tokens (and raise train.accumulate), or choose a smaller preset",
     )

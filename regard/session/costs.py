@@ -30,7 +30,7 @@ def memory_needed(config: Config, shapes: Shapes, model: nn.Module, *, longest: 
     """Bytes at the peak: of a step, which needs gradients and what the backward pass wants of the forward pass, or of
     saving, which makes a copy of everything that is kept and another of the optimizer's part.
 
-    `model` is on paper; `longest` is that of the examples, in tokens. What is packed is never longer than a row.
+    `model` is on paper; `longest` is what it sees at once, in tokens (`longest_pass`).
     """
     train = config.train
     parameters = parameters_in(model)
@@ -40,6 +40,15 @@ def memory_needed(config: Config, shapes: Shapes, model: nn.Module, *, longest: 
     step = (2 + optimizer) * parameters + kept + output_buffers(model)
     saving = (2 + 3 * optimizer) * parameters
     return PROCESS + FLOAT * max(step, saving)
+
+
+def longest_pass(config: Config, longest: int) -> int:
+    """Positions that a model sees at once, where the longest example has so many: those of the example, or of the row
+    that examples are packed into, unless the model takes them apart."""
+    packed = packed_rows(config)
+    if not packed:
+        return longest
+    return min(packed, longest) if architecture_of(config).apart else packed
 
 
 def kept_per_token(config: Config, shapes: Shapes, model: nn.Module, longest: int) -> int:

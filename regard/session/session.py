@@ -27,7 +27,7 @@ from regard.progress import duration
 from regard.report import LiveReport
 from regard.run import CONFIG, RunDirectory
 from regard.session.checks import refuse_contradictions
-from regard.session.costs import memory_needed, seconds_needed
+from regard.session.costs import longest_pass, memory_needed, seconds_needed
 from regard.session.order import Order, with_other_run
 from regard.session.plan import Plan, check_files, resolve
 from regard.tasks.interface import Examples, Measured, measured, validator_of
@@ -120,7 +120,7 @@ class Session:
         if dropped:
             said = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in dropped.items())
             self._say(f"dropped: {said}")
-        longest = packed_rows(self.config) or meta["longest"]
+        longest = longest_pass(self.config, meta["longest"])
         needed = memory_needed(self.config, self.shapes, self.paper, longest=longest)
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from regard.decode.config import SearchConfig
 from regard.decode.generate import Generator
 from regard.errors import ConfigError, CorpusError
 from regard.models import ARCHITECTURES, Shapes
-from regard.models.costs import model_on_paper
 from regard.models.interface import Limits
-from regard.session.costs import memory_needed
+from regard.models.rnn_lm import RnnLmConfig
+from regard.session.costs import longest_pass
 from regard.tasks import TASKS
 from regard.tasks.interface import Examples, Trained, ignore, measured, validator_of
 from regard.tasks.lm import TEXT, beginning, row_length, sample_texts
@@ -67,12 +68,13 @@ def test_a_row_is_as_long_as_the_model_can_take():
     assert row_length(Limits()) == 512
 
 
-def test_memory_is_counted_for_rows_and_not_for_texts_that_are_cut():
-    config = build_config({"task": "lm", "model": {"architecture": "lstmn-lm", "width": 8}})
-    shapes = Shapes({"text": 100})
-    model = model_on_paper(config.model, shapes)
-    row, text = (memory_needed(config, shapes, model, longest=longest) for longest in (512, 100_000))
-    assert row == text
+def test_memory_is_counted_for_what_a_model_sees_at_once(monkeypatch: pytest.MonkeyPatch):
+    """The longest text, or the row into which it is packed."""
+    config = build_config({"task": "lm", "model": {"architecture": "lstmn-lm"}})
+    assert [longest_pass(config, longest) for longest in (64, 100_000)] == [64, 512]
+    monkeypatch.setitem(ARCHITECTURES, "lstmn-lm", replace(ARCHITECTURES["lstmn-lm"], apart=False))
+    assert [longest_pass(config, longest) for longest in (64, 100_000)] == [512, 512]
+    assert longest_pass(build_config({}), 64) == 64
 
 
 # --- measuring
@@ -144,6 +146,11 @@ def test_samples_are_spread_over_the_texts():
     assert sample_texts(["a", "b"]) == ["a", "b"]
     assert beginning("one") == ("", "one")
     assert beginning("one two three") == ("one", "two three")
+
+
+def test_a_cell_that_does_not_exist_is_refused():
+    with pytest.raises(ConfigError, match=r"model\.cell='lstmn' is not one of rnn, lstm, gru"):
+        RnnLmConfig(cell="lstmn")
 
 
 # --- prompts
