@@ -21,7 +21,7 @@ from regard.errors import ConfigError
 from regard.models.copying import Copying
 from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn_state import LstmnState, Tapes
-from regard.models.rnn import Embedding
+from regard.models.rnn_parts import Embedding
 from regard.models.rnn_state import Memory, Owned
 from regard.nn.attention import Probe, padded_keys
 from regard.nn.dropout import dropout

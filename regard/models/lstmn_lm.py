@@ -17,7 +17,7 @@ from regard.data.texts import TextBatch
 from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn import LstmnLayers, check_shape
 from regard.models.lstmn_state import Tapes
-from regard.models.rnn import Embedding
+from regard.models.rnn_parts import Embedding
 from regard.nn.attention import Probe
 from regard.nn.dropout import dropout
 from regard.nn.embedding import new_matrix

@@ -17,7 +17,7 @@ from regard.data.texts import Steps, TextBatch
 from regard.errors import ConfigError
 from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn import check_shape
-from regard.models.rnn import Embedding
+from regard.models.rnn_parts import Embedding
 from regard.nn.dropout import dropout
 from regard.nn.embedding import new_matrix
 from regard.nn.linear import linear
