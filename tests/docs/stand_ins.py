@@ -53,6 +53,12 @@ def write_sides(folder: Path, name: str, some: Sequence[tuple[str, str]], *, pac
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(data)) if packed else path.write_bytes(data)
 
 
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """One column, gzip'd."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+
+
 def write_corpora(folder: Path) -> None:
     """What README and docs name: a corpus of one's own, text to translate, and the folder DATA of the recipes."""
     for name in ("corpus", "train", "a"):
@@ -64,6 +70,7 @@ def write_corpora(folder: Path) -> None:
     for corpus, valid, test in (("multi30k", "val", "test_2016_flickr"), ("multi30k_bpe", "valid", "test.2016")):
         for name, some in (("train", pairs()), (valid, PAIRS[3:9]), (test, PAIRS[:5])):
             write_sides(folder / "DATA" / corpus, name, some, packed=True)
+    write_lines(folder / "DATA" / "tiny_shakespeare" / "input.txt.gz", [source for source, _ in pairs()])
     run_well(f"regard corpus convert {folder}/a.en {folder}/a.de {folder}/memory.tmx")
 
 

@@ -41,6 +41,11 @@ SUBSTITUTIONS = (
     ),
     Substitution(r"(regard train .*--from .*)", rf"\1 {FEW_STEPS}", "a few steps of the model that is there"),
     Substitution(
+        r"(regard train recipes/relatives/shakespeare\S*\.toml .*)",
+        rf"\1 --set model.width=16 --set train.batch_tokens=1024 {FEW_STEPS}",
+        "a few steps, small",
+    ),
+    Substitution(
         r"(regard train recipes/relatives/\S*pointer\S*\.toml .*)",
         rf"\1 --set model.width=16 {FEW_STEPS}",
         "a few steps, small",
@@ -49,6 +54,7 @@ SUBSTITUTIONS = (
         r"(regard train (?:recipes/|--source ).*)", rf"\1 {' '.join(chosen(SMALL))} {FEW_STEPS}", "a few steps, small"
     ),
     Substitution(r"(regard predict .*)", r"parsed \1", "docs/pointing.md trains its model", pages="README.md"),
+    Substitution(r"(regard generate .*)", r"parsed \1", "docs/language-models.md trains its model", pages="README.md"),
     Substitution(
         r"(regard train strings-transformer .*)", rf"\1 {' '.join(chosen(SMALL))} {FEW_STEPS}", "a few steps, small"
     ),
