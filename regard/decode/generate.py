@@ -105,13 +105,13 @@ class Generator:
         limit = config.limit(len(ids))
         if self.max_length is not None and len(ids) >= self.max_length:
             raise ConfigError(
-                f"{place} has {len(ids):,} tokens, but the model takes texts of at most {self.max_length:,}, end "
-                f"symbol counted; shorten it"
+                f"{place} takes up {len(ids):,} of the {self.max_length:,} tokens that the model can read, end symbol "
+                f"counted; shorten it"
             )
         if len(ids) >= limit:
             raise ConfigError(
-                f"{place} has {len(ids):,} tokens, and the text may have {limit:,}, end symbol counted; shorten the "
-                f"prompt, or raise --max-extra or --max-length"
+                f"{place} takes up {len(ids):,} of the {limit:,} tokens that the text may have, end symbol counted; "
+                f"shorten it, or raise --max-extra or --max-length"
             )
         return Prompt(text, ids, min(limit, self.max_length or limit))
 

@@ -109,10 +109,10 @@ class LstmnLayers(nn.Module):
         """One position more: the last layer's hidden state, and the tapes with it."""
         entries, summaries, mask = list[Tensor](), list[Tensor](), tapes.mask
         for number, layer in enumerate(self.layers):
-            tape, looks = tapes.entries[number], Looks()
+            tape, looks = tapes.entries[number], None if probe is None else Looks()
             read = layer.of_input(self._between(x, number))
             entry, summary = layer.step(read, tapes.summaries[number], tape, mask, looks)
-            if probe is not None:
+            if probe is not None and looks is not None:
                 looks.tell(probe, layer.block, tape[:, None, : int(tapes.ages.max()), : layer.width])
             entries.append(entry)
             summaries.append(summary)

@@ -54,9 +54,9 @@ def told(first: int) -> str:
     return " ".join(WORDS[first:])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, choose = tmp_path_factory.mktemp("lm"), random.Random(5)
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder, choose = tmp_path, random.Random(5)
     (folder / "train.text").write_text("".join(f"{told(choose.randrange(7))}\n" for _ in range(800)))
     (folder / "valid.text").write_text("".join(f"{told(first)}\n" for first in range(7)))
     return folder
@@ -95,13 +95,14 @@ def test_a_language_is_learnt_measured_and_written(call: Call, folder: Path) -> 
     assert (folder / "texts").read_text().splitlines()[1:] == [told(first) for first in range(4)]
     assert "lstmn-lm" in call("info", run).done().out
     assert "decoder.each.0.of_summary.weight" in call("describe", run).done().out
+    refuses(call, run, folder)
 
 
-def test_what_generate_refuses(call: Call, folder: Path) -> None:
-    run = folder / "run"
+def refuses(call: Call, run: Path, folder: Path) -> None:
+    """What `regard generate` cannot do is said in a line."""
     call("generate", run, "two\nlines").refusal("prompt 1 holds a line break", "give each line by itself")
     call("generate", run, "baba", "--max-length", 1).refusal(
-        "prompt 1 has 1 tokens", "raise --max-extra or --max-length"
+        "prompt 1 takes up 1 of the 1 tokens", "raise --max-extra or --max-length"
     )
     call("generate", run, "baba", "--input", folder / "train.text").refusal("give one of the two")
     call("generate", run, "baba", "--sample", "--beam", 2).refusal("--beam searches and --sample draws")

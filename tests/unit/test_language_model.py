@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from typer.main import get_command
 
+from regard.cli import app
+from regard.cli_generate import WORDING
 from regard.config import build_config
 from regard.data.config import DataConfig
 from regard.data.packing import BEFORE, SEGMENT
 from regard.data.texts import text_batch
-from regard.decode.config import SearchConfig
+from regard.decode.config import SETTINGS, SearchConfig
 from regard.decode.generate import Generator
 from regard.errors import ConfigError, CorpusError
 from regard.models import ARCHITECTURES, Shapes
@@ -200,9 +203,17 @@ def test_the_limit_counts_beyond_the_prompt_or_with_it(options: dict[str, int], 
     ("prompts", "options", "message"),
     [
         (["w1", "w2\nw3"], {}, "prompt 2 holds a line break, and every text is one line; give each line by itself"),
-        (["w1 w2"], {"max_length": 2}, r"prompt 1 has 2 tokens, and the text may have 2.*raise --max-extra or"),
-        (["w1 w2"], {"max_extra": 0}, r"prompt 1 has 2 tokens, and the text may have 2.*raise --max-extra or"),
-        (["w1 " * 9], {}, r"prompt 1 has 9 tokens, but the model takes texts of at most 8, end symbol counted"),
+        (
+            ["w1 w2"],
+            {"max_length": 2},
+            r"prompt 1 takes up 2 of the 2 tokens that the text may have.*raise --max-extra or",
+        ),
+        (
+            ["w1 w2"],
+            {"max_extra": 0},
+            r"prompt 1 takes up 2 of the 2 tokens that the text may have.*raise --max-extra or",
+        ),
+        (["w1 " * 9], {}, r"prompt 1 takes up 9 of the 8 tokens that the model can read.*; shorten it"),
         (["w1"], {"top_k": 3}, "--top-k has no effect without --sample"),
         (["w1"], {"sample": True, "beam": 3}, "--beam searches and --sample draws"),
         (["w1"], {"batch_tokens": 0}, "--batch-tokens 0 must be 1 or more"),
@@ -250,3 +261,18 @@ def test_a_text_becomes_json():
     assert np.isclose(found["score"], sum(found["token_scores"]))
     assert [other["text"] for other in found["nbest"]] == [other.text for other in best.alternatives]
     assert "nbest" not in found["nbest"][0]
+
+
+# --- the command line
+
+
+def test_the_options_of_generate_are_those_of_the_search_in_its_own_words():
+    commands: Any = get_command(app)
+    found = {each.name: each for each in commands.commands["generate"].params}
+    assert set(SETTINGS) - set(found) == {"coverage_penalty"}
+    assert set(WORDING) <= set(SETTINGS)
+    for name in found.keys() & SETTINGS.keys():
+        assert (found[name].default, found[name].is_flag) == (None, isinstance(getattr(SearchConfig(), name), bool))
+    for option in found.values():
+        assert "translation" not in option.help
+        assert "sentence" not in option.help
