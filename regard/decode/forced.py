@@ -3,7 +3,7 @@
 It goes through the same steps as a search, so any `Decodable` can be asked, and a token's score has the bits that it
 had in the search.
 
-Axes: R rows, Y layers, N heads, S source positions, V output classes.
+Axes: R rows, T target positions, Y layers, N heads, S source positions, V output classes.
 """
 
 from __future__ import annotations
@@ -38,6 +38,16 @@ class Forced:
     @property
     def score(self) -> float:
         return math.fsum(self.token_scores)
+
+    @property
+    def mean_attention(self) -> Float[Tensor, "T S"] | None:
+        """Of all layers and heads; None where nothing was looked at."""
+        return mean_attention(torch.stack(self.attention)) if self.attention else None
+
+    def fold(self) -> None:
+        """Keep no more of the attention than this mean, as if of one layer with one head."""
+        mean = self.mean_attention
+        self.attention = [] if mean is None else list(mean[:, None, None])
 
 
 def force(

@@ -38,6 +38,7 @@ class Job:
     """Patterns: what they match in the source comes out unchanged."""
     # What is given beside the text.
     heads: Heads | None
+    attention: bool
     trace: int
     tree: bool
     # How.

@@ -59,6 +59,8 @@ class Options(SearchOptions, total=False):
     # What is given beside the text.
     alignment: str | None
     """`mean`, or the layer and head (`4.1`) whose attention says which source word each word came from."""
+    attention: bool
+    """Where the model looked for each token: `Translation.attention`."""
     trace: int
     """So many best next tokens at each step, and where the model looked."""
     tree: bool
@@ -99,6 +101,7 @@ def job_for(base: SearchConfig, options: Options) -> Job:
         terms=read_terms(Path(terms)) if isinstance(terms, str | Path) else tuple(terms),
         keep=compiled(several(given.get("keep", ()))),
         heads=Heads.parse(given["alignment"]) if "alignment" in given else None,
+        attention=given.get("attention", False),
         trace=checked("trace", given.get("trace", 0), 0),
         tree=given.get("tree", False),
         tag=given.get("tag"),

@@ -33,7 +33,7 @@ from regard.decode.translation import BLANK, Translation, joined, joined_alignme
 from regard.decode.units import Line, Prepared, Unit, plan_line
 from regard.decode.wording import before_stop, text_of
 from regard.errors import ConfigError
-from regard.models.interface import Decodable
+from regard.models.interface import Attentive, Decodable
 from regard.models.modes import evaluating
 from regard.text.documents.part import one_line
 from regard.text.keep import around, kept_spans, missing, spans_of
@@ -321,7 +321,8 @@ class Translator:
         self, units: Sequence[Unit], hypotheses: Sequence[Sequence[Hypothesis]], job: Job
     ) -> dict[tuple[int, int], Forced]:
         """Where the model looked for each hypothesis: it is asked again, so that the search is the same for all."""
-        if job.heads is None and not job.trace:
+        in_full = job.heads is not None or job.trace > 0
+        if not in_full and not (job.attention and isinstance(self.model, Attentive)):
             return {}
         asked = [(number, rank) for number, found in enumerate(hypotheses) for rank in range(len(found))]
         lengths = {place: units[number].lengths for place, (number, _) in enumerate(asked)}
@@ -336,6 +337,8 @@ class Translator:
                 look=True,
                 best=job.trace,
             )
+            for forced in () if in_full else answers:  # of a whole test set, every head would fill the memory
+                forced.fold()
             looks |= zip((asked[place] for place in places), answers, strict=True)
         return looks
 
@@ -366,6 +369,7 @@ class Translator:
         return replace(
             translation,
             alignment=self._align(unit, hypothesis.tokens, forced, job, text),
+            attention=forced.mean_attention if job.attention else None,
             trace=self._trace(unit, hypothesis, forced, job) if job.trace else (),
         )
 

@@ -1,10 +1,16 @@
-"""A translated line: text, scores and what was asked for beside it; and several as one."""
+"""A translated line: text, scores and what was asked for beside it; and several as one.
+
+Axes: T tokens of the translation, S source positions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
 
 from regard.decode.alignment import Alignment, moved
 from regard.decode.trace import Step
@@ -27,6 +33,9 @@ class Translation:
     token_scores: tuple[float, ...] = ()
     """The log-probability of each token, and of the end symbol where one came."""
     alignment: Alignment | None = None
+    attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
+    """Over all that the encoder read, symbols included, for each token and for the end symbol where one came: the mean of
+    layers and heads. None unless asked for, of a model that does not attend, and of a line translated in parts."""
     trace: tuple[Step, ...] = ()
     tree: Mapping[str, Any] | None = None
 
@@ -42,6 +51,8 @@ class Translation:
         if self.alignment is not None:
             words, tokens = ([list(pair) for pair in pairs] for pairs in (self.alignment.words, self.alignment.tokens))
             own |= {"alignment": words, "token_alignment": tokens}
+        if self.attention is not None:
+            own["attention"] = self.attention.tolist()
         if self.trace:
             own["trace"] = [step.to_json() for step in self.trace]
         if self.tree is not None:

@@ -281,3 +281,25 @@ def test_the_end_symbol_of_the_source_is_never_an_answer():
     assert aligned(translator, "das haus")[1].words == ((0, 0), (1, 1))
     source = Source.of([[4, END]])
     assert translator.model.start(source).tokens[0, 1] == END
+
+
+# --- the attention itself
+
+
+def test_the_attention_of_a_translation_is_the_mean_of_its_heads():
+    found = watcher(WHOLE).translate("das haus", attention=True)[0]
+    assert found.attention is not None
+    own, first = 0.5 * (1.0 + 0.001), 0.5 * (0.001 + 1.0)
+    rows = [[1.0, 0.001, 0.001], [first, own, 0.001], [first, 0.001, own]]
+    torch.testing.assert_close(found.attention, torch.tensor(rows))
+    assert found.to_json()["attention"] == found.attention.tolist()
+    in_full = watcher(WHOLE).translate("das haus", attention=True, alignment="mean", trace=2)[0]
+    torch.testing.assert_close(in_full.attention, found.attention)
+
+
+def test_attention_is_given_only_where_it_is_asked_for_and_there_is_one():
+    """A line in parts has a source for each of them; an echo without eyes translates all the same."""
+    assert watcher(WHOLE).translate("das haus")[0].attention is None
+    assert watcher(WHOLE, max_source=2).translate("das haus ist klein .", attention=True)[0].attention is None
+    blind = Translator(model=Echo(size=WORDS.size), tokenizer=WHOLE).translate("das haus", attention=True)[0]
+    assert (blind.text, blind.attention) == ("das haus", None)
