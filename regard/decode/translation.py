@@ -34,8 +34,8 @@ class Translation:
     """The log-probability of each token, and of the end symbol where one came."""
     alignment: Alignment | None = None
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
-    """Over all that the encoder read, symbols included, for each token and for the end symbol where one came: the mean of
-    layers and heads. None unless asked for, of a model that does not attend, and of a line translated in parts."""
+    """Over all that the encoder read, symbols included, for each token and for the end symbol where one came: the mean
+    of layers and heads. None unless asked for, of a model that does not attend, and of a line translated in parts."""
     trace: tuple[Step, ...] = ()
     tree: Mapping[str, Any] | None = None
 

@@ -12,6 +12,9 @@ from sacrebleu.metrics.chrf import CHRF
 
 from regard.errors import ConfigError, CorpusError
 
+RESAMPLES = 1000
+"""Of a bootstrap."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:

@@ -10,9 +10,8 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
-from regard.evaluate.metrics import bleu_with, without_trailing_space
+from regard.evaluate.metrics import RESAMPLES, bleu_with, without_trailing_space
 
-RESAMPLES = 1000
 SURE = 0.05
 
 

@@ -12,11 +12,13 @@ from regard.data.batch import Batch, Source, pair_batch
 from regard.data.columns import SOURCE, TARGET, Column, Example
 from regard.data.config import DataConfig
 from regard.decode.config import SearchConfig
-from regard.decode.options import Options, SearchOptions
+from regard.decode.options import Options
 from regard.decode.translate import Translator
+from regard.decode.translation import Translation
 from regard.decode.units import Prepared
 from regard.evaluate.metrics import bleu_with, evaluate_texts
 from regard.models.interface import Decodable
+from regard.tasks.failures import failures_of, further_of
 from regard.tasks.interface import (
     LOSS,
     PERPLEXITY,
@@ -103,7 +105,7 @@ def validator(trained: Trained, examples: Examples) -> Validator:
         metrics = {"loss": loss, "perplexity": perplexity(loss)}
         if not math.isfinite(loss):  # there is no search without probabilities
             return Validation(metrics)
-        texts = translated(translator, prepared, progress)
+        texts = {place: one.text for place, one in translated(translator, prepared, progress).items()}
         if trained.generates:
             scores = score_texts([texts[place] for place in asked], pairs, joiner)
             metrics |= {"bleu": scores.bleu, "chrf": scores.chrf}
@@ -113,7 +115,7 @@ def validator(trained: Trained, examples: Examples) -> Validator:
 
 
 def prepared_by_tag(
-    translator: Translator, examples: Examples, pairs: Pairs, asked: Sequence[int], **options: Unpack[SearchOptions]
+    translator: Translator, examples: Examples, pairs: Pairs, asked: Sequence[int], **options: Unpack[Options]
 ) -> list[tuple[list[int], Prepared]]:
     """The places of the sources that are asked for, tag by tag, each ready to be translated again and again."""
     wanted = set(asked)
@@ -130,13 +132,12 @@ def prepared_by_tag(
 
 def translated(
     translator: Translator, prepared: Sequence[tuple[list[int], Prepared]], progress: Progress
-) -> dict[int, str]:
+) -> dict[int, Translation]:
     """By place."""
-    texts: dict[int, str] = {}
+    found: dict[int, Translation] = {}
     for places, ready in prepared:
-        found = translator.run(ready, progress=progress)
-        texts |= {place: translation.text for place, translation in zip(places, found, strict=True)}
-    return texts
+        found |= zip(places, translator.run(ready, progress=progress), strict=True)
+    return found
 
 
 def sample_places(pairs: Pairs, count: int = SAMPLES) -> list[int]:
@@ -155,20 +156,24 @@ def sample_places(pairs: Pairs, count: int = SAMPLES) -> list[int]:
 
 
 def measure(trained: Trained, examples: Examples, progress: Progress, options: Mapping[str, Any]) -> Measured:
-    """`references` are further ones, each with a text for every source; `output` is a file for the translations."""
+    """`references` are further ones, each with a text for every source; `output` is a file for the translations;
+    `failures` asks for what recurrent translators suffer from."""
     translator, pairs, joiner = open_translator(trained), pairs_of(examples), trained.tokenizer.joiner
     tokenize, lowercase = options.get("tokenize") or usual_tokenizer(joiner), bool(options.get("lowercase"))
     bleu_with(tokenize, lowercase)  # that it cannot be had is said before anything is translated
     output: Path | None = options.get("output")
     with writing_files((output,) if output else ()) as files:
-        decoding = cast(SearchOptions, {name: options[name] for name in ("beam", "length_penalty") if name in options})
+        decoding = cast(Options, {name: options[name] for name in ("beam", "length_penalty") if name in options})
+        if options.get("failures"):
+            decoding["attention"] = True
         everything = range(len(pairs.sources))
         found = translated(translator, prepared_by_tag(translator, examples, pairs, everything, **decoding), progress)
-        texts = [found[place] for place in everything]
+        translations = [found[place] for place in everything]
+        texts = [translation.text for translation in translations]
         for file in files:
             file.write("".join(f"{text}\n" for text in texts).encode())
-    references = [pairs.targets, *options.get("references", ())]
-    joined = [[join_pieces(line, joiner) for line in lines] for lines in references]
+    further = options.get("references", ())
+    joined = [[join_pieces(line, joiner) for line in lines] for lines in (pairs.targets, *further)]
     scores = evaluate_texts(texts, joined, tokenize=tokenize, lowercase=lowercase)
     fitting = [example for example in examples.encoded if fits(trained, example)]
     loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, fitting))
@@ -176,7 +181,19 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     left_out = len(examples) - len(fitting)
     note = f" (without {left_out:,} of {len(examples):,} pairs, which are longer than the model can take)"
     said = f"loss {loss:.4f} a token, perplexity {perplexity(loss):.2f}{note if left_out else ''}"
-    return Measured(values, f"{scores.summary()}\n{said}")
+    summary = f"{scores.summary()}\n{said}"
+    if not options.get("failures"):
+        return Measured(values, summary)
+    failures = failures_of(
+        translator,
+        pairs,
+        translations,
+        also=further_of(trained.columns, examples),
+        further_references=further,
+        tokenize=tokenize,
+        lowercase=lowercase,
+    )
+    return Measured(values | {"failures": failures.to_json()}, f"{summary}\n\n{failures.summary()}")
 
 
 def fits(trained: Trained, example: Example) -> bool:
@@ -196,7 +213,7 @@ TASK = Task(
     ),
     validator=validator,
     measure=measure,
-    options=("beam", "length_penalty", "tokenize", "lowercase", "references", "output"),
+    options=("beam", "length_penalty", "tokenize", "lowercase", "references", "output", "failures"),
     open=open_translator,
     pairs_passes=True,
     noun="pairs",

@@ -92,6 +92,10 @@ class Codec(ABC):
         """Whether none of the ids stands for an unknown word."""
         return UNKNOWN not in ids
 
+    def is_unknown(self, piece: str) -> bool:
+        """Whether `pieces` shows an unknown word so, and not an entry that is spelt like it."""
+        return piece == SPECIALS[UNKNOWN] and piece not in self.vocabulary
+
     def may_grow(self, ids: Sequence[int]) -> bool:
         """Whether a further id can make the last word of these longer."""
         return True
