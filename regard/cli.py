@@ -181,6 +181,18 @@ def evaluate(
         str | None, in_group("Metrics", help="sacreBLEU tokenizer; by default 13a, or none for text split by BPE.")
     ] = None,
     lowercase: Annotated[bool, in_group("Metrics", "--lowercase", help="Compute case-insensitive BLEU.")] = False,
+    failures: Annotated[
+        bool,
+        in_group(
+            "Metrics",
+            "--failures",
+            help="Also measure repetition, source coverage, unknown words, loss by position and BLEU by source length.",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        in_group("Metrics", metavar="FILE", help="Draw what --failures measures by length: a .png or .svg file."),
+    ] = None,
     tag: Tag = None,
     checkpoint: Checkpoint = None,
     quiet: Quiet = False,
@@ -191,6 +203,7 @@ def evaluate(
     For translation: BLEU and chrF with their signatures, and the loss on the first reference.
     """
     files = evaluation_files(source, reference or [], column or [])
+    refuse_plot(plot, failures)
     from regard.measuring import measure_run
     from regard.progress import counting
     from regard.tasks.interface import ignore
@@ -207,9 +220,26 @@ def evaluate(
             tokenize=tokenize,
             lowercase=lowercase or None,
             output=output,
+            failures=failures or None,
             **search,
         )
+    if plot is not None:
+        from regard.report.failure_plots import failure_plots
+        from regard.report.picture import write_picture
+
+        write_picture(plot, failure_plots({run.resolve().name: scores.values["failures"]}))
     print(json.dumps(scores.to_json()) if as_json else scores.summary)
+
+
+def refuse_plot(plot: Path | None, failures: bool) -> None:
+    """Before hours are spent on it."""
+    if plot is None:
+        return
+    if not failures:
+        raise ConfigError("--plot draws what --failures measures; give --failures too")
+    from regard.report.picture import refuse_picture
+
+    refuse_picture(plot)
 
 
 def evaluation_files(source: Path | None, references: list[Path], columns: list[str]) -> dict[str, Path]:

@@ -9,24 +9,33 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from regard.report.plots import BarPlot, LinePlot, Plot
+from regard.report.plots import BarPlot, LinePlot, Plot, PointPlot
 
 INK = "#2a2a35"
 """In SVG the text takes the colour of the page's, light or dark."""
 GRID = "#88888840"
-COLOURS = ("#3b7ec4", "#d9772f", "#4f9f5a", "#b3569e", "#8a7f2e", "#cf4a4a", "#2f9c9c", "#7a6fd0")
-"""Told apart on white and on black."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#888888", "#882255")
+"""Told apart on white and on black, and by the colour-blind (the first six: Okabe and Ito, 2008)."""
+MARKERS = "os^Dv*XP"
+STYLES = ("-", "--", "-.", ":")
+"""Of the lines of points: what shares a marker and a colour differs in these."""
 SIZE = (4.8, 2.9)
+POINTS_SIZE = (4.8, 3.0)
+NAME_HEIGHT, MARK_WIDTH, LETTER_WIDTH = 0.2, 0.55, 0.065
+"""Of the names of groups, below the points, in inches."""
+SPREAD, STEP = 0.6, 0.12
+"""How much of the room between two labels the points of all groups share at most, and how far two are apart."""
 PNG_DPI = 150
 LABELS_SHOWN = 8
 LABEL_LENGTH = 28
@@ -60,18 +69,57 @@ def draw(plots: Sequence[Plot]) -> list[Drawing]:
 
 
 def draw_plot(plot: Plot) -> Drawing:
+    with drawing(plot.name):
+        if isinstance(plot, PointPlot):
+            figure = figure_of_points([plot])
+        else:
+            figure = Figure(figsize=SIZE)
+            axes = figure.add_axes((0.13, 0.17, 0.81, 0.71))
+            draw_lines(axes, plot) if isinstance(plot, LinePlot) else draw_bars(axes, plot)
+            dress(axes, plot)
+            add_legend(axes, plot)
+        return Drawing(plot.name, as_svg(figure, plot.title), as_png(figure))
+
+
+def picture_of(plots: Sequence[PointPlot], *, svg: bool) -> bytes:
+    """Several side by side as one file: SVG or else PNG, on white. Equal plots give equal bytes."""
+    with drawing(plots[0].name):
+        figure, buffer = figure_of_points(plots), io.BytesIO()
+        if not svg:
+            return as_png(figure)
+        figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
+        return buffer.getvalue()
+
+
+@contextmanager
+def drawing(name: str) -> Generator[None]:
+    """With our settings and without a word."""
     # The salt makes ids a function of the plot, and unlike those of another plot on the same page.
-    settings: dict[Any, Any] = {**SETTINGS, "svg.hashsalt": plot.name}
+    settings: dict[Any, Any] = {**SETTINGS, "svg.hashsalt": name}
     with warnings.catch_warnings(), rc_context(settings):
         warnings.simplefilter("ignore")  # a name in a script that the font lacks is no reason to speak
-        figure = Figure(figsize=SIZE)
-        axes = figure.add_axes((0.13, 0.17, 0.81, 0.71))
-        if isinstance(plot, LinePlot):
-            draw_lines(axes, plot)
-        else:
-            draw_bars(axes, plot)
+        yield
+
+
+def figure_of_points(plots: Sequence[PointPlot]) -> Figure:
+    """With room below each for the names of its groups, which may be many and long."""
+    width, height = POINTS_SIZE
+    lines = max(-(-len(plot.groups) // names_beside(plot)) for plot in plots)
+    figure = Figure(figsize=(len(plots) * width, height + NAME_HEIGHT * lines), layout="constrained")
+    parts = figure.subfigures(1, len(plots), squeeze=False)[0]
+    for part, plot in zip(parts, plots, strict=True):
+        axes = part.add_subplot()
+        draw_points(axes, plot)
         dress(axes, plot)
-        return Drawing(plot.name, as_svg(figure, plot.title), as_png(figure))
+        add_names_below(part, axes, names_beside(plot))
+    return figure
+
+
+def names_beside(plot: PointPlot) -> int:
+    """How many names fit into a line below the points."""
+    longest = max(len(cut(group.label)) for group in plot.groups)
+    most = max(1, int(POINTS_SIZE[0] / (MARK_WIDTH + LETTER_WIDTH * longest)))
+    return -(-len(plot.groups) // -(-len(plot.groups) // most))  # as many in each line
 
 
 def draw_lines(axes: Axes, plot: LinePlot) -> None:
@@ -112,6 +160,30 @@ def draw_bars(axes: Axes, plot: BarPlot) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(shortened))
 
 
+def draw_points(axes: Axes, plot: PointPlot) -> None:
+    """The groups stand beside each other above a label, so that no interval hides another."""
+    step = min(STEP, SPREAD / len(plot.groups))
+    for place, group in enumerate(plot.groups):
+        shift = step * (place - (len(plot.groups) - 1) / 2) if group.intervals else 0.0
+        axes.errorbar(
+            [number + shift for number in range(len(plot.labels))],
+            group.values,
+            yerr=(list(map(min, group.intervals, group.values)), group.intervals) if group.intervals else None,
+            label=group.label,
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[place % len(MARKERS)],
+            linestyle=STYLES[place // len(COLOURS) % len(STYLES)],
+            markersize=5,
+            linewidth=1.3,
+            elinewidth=1.1,
+            capsize=2.5,
+        )
+    axes.set_xticks(range(len(plot.labels)), plot.labels)
+    axes.set_xlim(-0.5, len(plot.labels) - 0.5)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(plot.bottom)
+
+
 def shortened(value: float, _place: Any = None) -> str:
     """12000 as 12k."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
@@ -129,7 +201,6 @@ def dress(axes: Axes, plot: Plot) -> None:
     if plot.name == "speed":
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(FuncFormatter(shortened))
-    add_legend(axes, plot)
 
 
 def add_legend(axes: Axes, plot: Plot) -> None:
@@ -140,13 +211,31 @@ def add_legend(axes: Axes, plot: Plot) -> None:
     lined = isinstance(plot, LinePlot)
     axes.legend(
         handles,
-        [label if len(label) <= LABEL_LENGTH else f"…{label[1 - LABEL_LENGTH :]}" for label in labels],
+        [cut(label) for label in labels],
         frameon=False,
         fontsize=8.5,
         labelcolor=INK,
         loc="best" if lined else "upper right",
         ncols=1 if lined else min(len(labels), 4),
     )
+
+
+def add_names_below(part: SubFigure, axes: Axes, beside: int) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    part.legend(
+        handles,
+        [cut(label) for label in labels],
+        loc="outside lower center",
+        ncols=beside,
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=INK,
+    )
+
+
+def cut(label: str) -> str:
+    """The end of a long name, which tells runs apart."""
+    return label if len(label) <= LABEL_LENGTH else f"…{label[1 - LABEL_LENGTH :]}"
 
 
 def as_svg(figure: Figure, title: str) -> str:

@@ -45,7 +45,27 @@ class BarPlot:
     bottom: str
 
 
-Plot = LinePlot | BarPlot
+@dataclass(frozen=True, slots=True)
+class PointGroup:
+    """A name, and for each label of its plot a value (NaN: none) and the half width of the interval around it."""
+
+    label: str
+    values: tuple[float, ...]
+    intervals: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PointPlot:
+    """Points above each of `labels`, joined within a group, with their intervals; all values are 0 or more."""
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+    groups: tuple[PointGroup, ...]
+    bottom: str
+
+
+Plot = LinePlot | BarPlot | PointPlot
 
 
 def report_plots(history: History, lengths: LengthHistogram | None, metrics: Sequence[Metric] = ()) -> list[Plot]:
