@@ -11,15 +11,20 @@ from regard.about import run_facts
 from regard.changes import changed_keys
 from regard.config import task_of
 from regard.errors import ConfigError, RegardError
+from regard.evaluate.by_length import Bucket, length_buckets, long_and_short, word_counts
+from regard.evaluate.findings import Failures
 from regard.evaluate.metrics import Scores
 from regard.loading import load_translator, read_run
 from regard.report.history import History
-from regard.report.sentences import Bucket, Sentences, choose_sentences, length_buckets
+from regard.report.sentences import Sentences, choose_sentences
 from regard.report.significance import Verdict, paired_bootstrap
+from regard.tasks.failures import failures_of
 from regard.tasks.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
 from regard.text.tokenizer import Tokenizer, join_pieces
 
 Say = Callable[[str], None]
+Verdicts = dict[str, Verdict]
+"""By metric: bleu, chrf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,10 @@ class Outcome:
 
     runner: Runner
     scores: Scores
-    by_length: tuple[Scores, ...]
-    verdicts: dict[str, Verdict]
+    verdicts: Verdicts
+    by_length: tuple[Verdicts, ...]
+    by_side: tuple[Verdicts, ...]
+    failures: Failures
     changes: tuple[str, ...]
     """Settings in which it differs from the first run: `model.width: 512 → 256`."""
 
@@ -60,11 +67,10 @@ class Outcome:
             "tokens_per_second": history.speed(),
             "valid_loss": None if best is None else {"step": best[0], "loss": best[1]},
             "scores": self.scores.to_json(),
-            "by_length": [{"bleu": scores.bleu, "chrf": scores.chrf} for scores in self.by_length],
-            "against_first": {
-                metric: {"score": verdict.score, "interval": verdict.interval, "p_value": verdict.p_value}
-                for metric, verdict in self.verdicts.items()
-            },
+            "by_length": [bucket_json(each) for each in self.by_length],
+            "by_side": [bucket_json(each) for each in self.by_side],
+            "against_first": verdicts_json(self.verdicts),
+            "failures": self.failures.to_json(),
             "changes": list(self.changes),
         }
 
@@ -75,23 +81,34 @@ class Comparison:
 
     sentences: Sentences
     buckets: tuple[Bucket, ...]
+    """By source length."""
+    sides: tuple[Bucket, ...]
+    """What is not long, and what is."""
     outcomes: tuple[Outcome, ...]
     signatures: dict[str, str]
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for `json.dumps`, nothing rounded."""
-        lengths = [
-            {"shortest": bucket.shortest, "longest": bucket.longest, "sentences": len(bucket.places)}
-            for bucket in self.buckets
-        ]
         return {
             "set": {"name": self.sentences.name, "sentences": len(self.sentences.pairs.sources)},
-            "source_lengths": lengths,
+            "source_lengths": [bucket.to_json() for bucket in self.buckets],
+            "sides": [bucket.to_json() for bucket in self.sides],
             "runs": [outcome.to_json() for outcome in self.outcomes],
             "signatures": self.signatures,
             "notes": list(self.notes),
         }
+
+
+def verdicts_json(verdicts: Verdicts) -> dict[str, Any]:
+    return {
+        metric: {"score": verdict.score, "interval": verdict.interval, "p_value": verdict.p_value}
+        for metric, verdict in verdicts.items()
+    }
+
+
+def bucket_json(verdicts: Verdicts) -> dict[str, Any]:
+    return {metric: verdict.score for metric, verdict in verdicts.items()} | {"against_first": verdicts_json(verdicts)}
 
 
 def compare_runs(
@@ -110,24 +127,36 @@ def compare_runs(
     for runner in runners:
         read_run(runner.path)[0].weights_folder()
     pairs, joiner = sentences.pairs, joiner_of(runners[0])
-    texts = [translated(runner, pairs, say) for runner in runners]
+    found = [observed(runner, pairs, say) for runner in runners]
+    texts = [own for own, _ in found]
     references = [join_pieces(text, joiner) for text in pairs.targets]
     signatures, verdicts = paired_bootstrap(texts, references, usual_tokenizer(joiner))
-    buckets = length_buckets(runners[0].tokenizer, pairs)
+    lengths = word_counts([join_pieces(text, joiner) for text in pairs.sources])
+    buckets, sides = length_buckets(lengths), long_and_short(lengths)
+    by_bucket, by_side = (
+        [bucket_verdicts(bucket, texts, references, joiner) for bucket in some] for some in (buckets, sides)
+    )
     outcomes = [
         Outcome(
             runner,
             score_texts(own, pairs, joiner),
-            tuple(
-                score_texts([own[place] for place in bucket.places], pairs.at(bucket.places), joiner)
-                for bucket in buckets
-            ),
-            verdict,
+            verdicts[place],
+            tuple(each[place] for each in by_bucket),
+            tuple(each[place] for each in by_side),
+            failures,
             tuple(changed_keys(runners[0].facts["config"], runner.facts["config"])),
         )
-        for runner, own, verdict in zip(runners, texts, verdicts, strict=True)
+        for place, (runner, (own, failures)) in enumerate(zip(runners, found, strict=True))
     ]
-    return Comparison(sentences, tuple(buckets), tuple(outcomes), signatures, tuple(notes_on(runners)))
+    return Comparison(sentences, tuple(buckets), tuple(sides), tuple(outcomes), signatures, tuple(notes_on(runners)))
+
+
+def bucket_verdicts(
+    bucket: Bucket, texts: Sequence[Sequence[str]], references: Sequence[str], joiner: str
+) -> list[Verdicts]:
+    """Of each run on the sentences in the bucket alone."""
+    own = [[lines[place] for place in bucket.places] for lines in texts]
+    return paired_bootstrap(own, [references[place] for place in bucket.places], usual_tokenizer(joiner))[1]
 
 
 def refuse_paths(paths: Sequence[Path]) -> None:
@@ -173,12 +202,15 @@ def form_of(runner: Runner) -> str:
     return f"text that is split with {joiner_of(runner)!r}" if joiner_of(runner) else "plain text"
 
 
-def translated(runner: Runner, pairs: Pairs, say: Say | None) -> list[str]:
-    """With the run's own beam and penalties."""
+def observed(runner: Runner, pairs: Pairs, say: Say | None) -> tuple[list[str], Failures]:
+    """The translations, with the run's own beam and penalties, and what is wrong with them."""
     if say is not None:
         say(f"translating {len(pairs.sources):,} sentences with {runner.name}")
     try:
-        return translate_pairs(load_translator(runner.path), pairs)
+        translator = load_translator(runner.path)
+        found = translate_pairs(translator, pairs, attention=True)
+        failures = failures_of(translator, pairs, found, tokenize=usual_tokenizer(joiner_of(runner)))
+        return [translation.text for translation in found], failures
     except RegardError as error:
         raise type(error)(f"{runner.name}: {error}") from None
 

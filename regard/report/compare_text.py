@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from regard.evaluate.metrics import RESAMPLES
+from regard.evaluate.tables import aligned
 from regard.progress import duration
 from regard.report.compare import Comparison, Outcome
-from regard.report.significance import RESAMPLES, SURE, Verdict
+from regard.report.compare_failures import (
+    FAILURES_HEAD,
+    FAILURES_TITLE,
+    POSITION_TITLE,
+    failure_rows,
+    failures_explanation,
+    position_rows,
+)
+from regard.report.significance import SURE, Verdict
 
 METRICS = ("BLEU", "chrF")
 HEAD = ("run", "parameters", "tokens/s", "time", "valid loss", "BLEU", "p", "chrF", "p")
@@ -19,6 +27,8 @@ def comparison_text(comparison: Comparison) -> str:
         aligned([HEAD, *(summary_row(outcome) for outcome in comparison.outcomes)]),
         explanation(comparison),
         *(length_table(comparison, metric) for metric in METRICS),
+        failures_table(comparison),
+        positions_table(comparison),
         *(differences(comparison, outcome) for outcome in comparison.outcomes[1:]),
         "\n".join("  ".join(row) for row in signature_rows(comparison)),
         "\n".join(f"note: {note}" for note in comparison.notes),
@@ -62,24 +72,42 @@ def explanation(comparison: Comparison) -> str:
 
 
 def length_rows(comparison: Comparison, metric: str) -> list[tuple[str, ...]]:
-    """A row a run, a column a bucket."""
+    """A row a run, a column a bucket; behind them what is not long, and what is."""
     return [
-        (outcome.runner.name, *(f"{getattr(scores, metric.lower()):.2f}" for scores in outcome.by_length))
+        (
+            outcome.runner.name,
+            *(within(verdicts[metric.lower()]) for verdicts in (*outcome.by_length, *outcome.by_side)),
+        )
         for outcome in comparison.outcomes
     ]
 
 
+def within(verdict: Verdict) -> str:
+    """A score with its interval, marked where it surely differs from the first run's."""
+    return f"{verdict.score:.2f} ± {verdict.interval:.2f}{'*' if verdict.is_sure else ''}"
+
+
 def length_head(comparison: Comparison) -> tuple[str, ...]:
-    return ("run", *(bucket.label for bucket in comparison.buckets))
+    return ("run", *(bucket.title for bucket in (*comparison.buckets, *comparison.sides)))
 
 
-def length_title(comparison: Comparison, metric: str) -> str:
-    return f"{metric} by source tokens, as {comparison.outcomes[0].runner.name} splits them (sentences)"
+def length_title(metric: str) -> str:
+    return f"{metric} by words of the source (sentences)"
 
 
 def length_table(comparison: Comparison, metric: str) -> str:
     rows = [length_head(comparison), *length_rows(comparison, metric)]
-    return f"{length_title(comparison, metric)}\n{aligned(rows)}"
+    return f"{length_title(metric)}\n{aligned(rows)}"
+
+
+def failures_table(comparison: Comparison) -> str:
+    rows = [FAILURES_HEAD, *failure_rows(comparison)]
+    return f"{FAILURES_TITLE}\n{aligned(rows)}\n\n{failures_explanation()}"
+
+
+def positions_table(comparison: Comparison) -> str:
+    rows = position_rows(comparison)
+    return f"{POSITION_TITLE}\n{aligned(rows)}" if rows else ""
 
 
 def differences(comparison: Comparison, outcome: Outcome) -> str:
@@ -96,15 +124,3 @@ def difference_title(comparison: Comparison, outcome: Outcome) -> str:
 
 def signature_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     return [(metric, comparison.signatures[metric.lower()]) for metric in METRICS]
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Names to the left, numbers to the right."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        )
-        for row in rows
-    ]
-    return "\n".join(line.rstrip() for line in lines)

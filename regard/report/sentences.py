@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from regard.data.columns import SOURCE, TARGET
 from regard.data.rows import read_rows
 from regard.data.store import Store
@@ -14,9 +12,6 @@ from regard.errors import ConfigError, CorpusError, RunError
 from regard.loading import read_run
 from regard.tasks.pairs import Pairs
 from regard.text.corpus import CorpusFiles, read_pairs
-from regard.text.tokenizer import Tokenizer
-
-BUCKETS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +20,6 @@ class Sentences:
 
     name: str
     pairs: Pairs
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """The places of sentences of alike length."""
-
-    shortest: int
-    longest: int
-    places: tuple[int, ...]
-
-    @property
-    def label(self) -> str:
-        lengths = str(self.shortest) if self.shortest == self.longest else f"{self.shortest}–{self.longest}"
-        return f"{lengths} ({len(self.places):,})"
 
 
 def choose_sentences(first: Path, source: Path | None, reference: Path | None, tag: str | None) -> Sentences:
@@ -87,14 +68,3 @@ def validation_set(run: Path) -> Sentences:
         return Sentences(f"the validation set of {run}", Pairs(texts["source"], texts["target"], texts["tag"]))
     except OSError as error:
         raise RunError(f"{error.filename} cannot be read ({error.strerror}). Give --source and --reference.") from None
-
-
-def length_buckets(tokenizer: Tokenizer, pairs: Pairs) -> list[Bucket]:
-    """About a quarter of the pairs each, from short to long, by source tokens."""
-    lengths = np.array([len(tokenizer.source.encode(text)) for text in pairs.sources], np.int64)
-    edges = np.unique(np.quantile(lengths, np.arange(1, BUCKETS) / BUCKETS, method="lower"))
-    numbers = np.searchsorted(edges, lengths, side="left")
-    return [
-        Bucket(int(lengths[places].min()), int(lengths[places].max()), tuple(places.tolist()))
-        for places in (np.flatnonzero(numbers == number) for number in np.unique(numbers))
-    ]

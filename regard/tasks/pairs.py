@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Unpack, cast
 
-from regard.decode.options import Options, SearchOptions, ignore
+from regard.decode.options import Options
 from regard.decode.translate import Translator
+from regard.decode.translation import Translation
 from regard.evaluate.metrics import Scores, evaluate_texts
 from regard.text.tokenizer import join_pieces
 
@@ -36,18 +37,13 @@ class Pairs:
         return Pairs(sources, targets, [self.tags[place] for place in places] if self.tags else ())
 
 
-def translate_pairs(
-    translator: Translator, pairs: Pairs, progress: Callable[[int], None] = ignore, **options: Unpack[SearchOptions]
-) -> list[str]:
+def translate_pairs(translator: Translator, pairs: Pairs, **options: Unpack[Options]) -> list[Translation]:
     """The sources' translations, in order, each with its corpus' tag."""
-    hypotheses = [""] * len(pairs.sources)
+    found: dict[int, Translation] = {}
     for tag, places in pairs.by_tag().items():
-        sources = [pairs.sources[place] for place in places]
-        asked: Options = {**options, "tag": tag, "progress": progress}
-        translations = translator.translate(sources, **asked)
-        for place, translation in zip(places, translations, strict=True):
-            hypotheses[place] = translation.text
-    return hypotheses
+        asked = cast(Options, {**options, "tag": tag})
+        found |= zip(places, translator.translate([pairs.sources[place] for place in places], **asked), strict=True)
+    return [found[place] for place in range(len(pairs.sources))]
 
 
 def score_texts(hypotheses: Sequence[str], pairs: Pairs, joiner: str) -> Scores:

@@ -140,12 +140,21 @@ def test_runs_beside_each_other(tiny_run: Path, others: Path, call: Call, tmp_pa
     head = next(number for number, line in enumerate(lines) if line.startswith("run "))
     assert " ".join(lines[head].split()) == "run parameters tokens/s time valid loss BLEU p chrF p"
     assert len({len(line) for line in lines[head : head + 3]}) == 1
-    for part in ("model.width: 8 → 16", "seed: 1 → 5", "BLEU by source tokens", "chrF by source tokens", "|bs:1000|"):
+    for part in (
+        "model.width: 8 → 16",
+        "seed: 1 → 5",
+        "BLEU by words of the source",
+        "Failures of translators",
+        "|bs:1000|",
+    ):
         assert part in said.out
+    rows = [line.split() for line in said.out.partition("Failures of translators")[2].splitlines()[1:5]]
+    assert [row[0] for row in rows] == ["run", str(tiny_run), str(others / "wide"), "references"]
     text = page.read_text()
     assert "://" not in text
-    assert text.count("<svg") == 6  # no BLEU during training: the tiny ones do not translate
-    assert "model.width" in text
+    assert text.count("<svg") == 7  # no BLEU during training: the tiny ones do not translate
+    for part in ("model.width", "Failures of translators", "Loss per token by position", "neglected"):
+        assert part in text
 
 
 def test_a_program_reads_the_same_numbers(tiny_run: Path, others: Path, call: Call) -> None:

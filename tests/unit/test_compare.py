@@ -1,21 +1,15 @@
-"""A comparison holds every sentence once, and calls chance what is chance."""
+"""A comparison calls chance what is chance."""
 
 import random
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from regard.evaluate.metrics import evaluate_texts
-from regard.report.compare_text import aligned
+from regard.evaluate.tables import aligned
 from regard.report.history import History
 from regard.report.plots import LinePlot, compare_plots
-from regard.report.sentences import length_buckets
 from regard.report.significance import Verdict, paired_bootstrap
-from regard.tasks.pairs import Pairs
-from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
 
 WORDS = ["the", "a", "red", "blue", "cat", "dog", "sees", "hears", "house", "tree", "and", "of", "to", "with"]
 
@@ -72,29 +66,6 @@ def test_the_same_texts_give_the_same_numbers() -> None:
     systems = [disturbed(references, 0.3, 2), disturbed(references, 0.2, 3)]
     assert paired_bootstrap(systems, references, "none") == paired_bootstrap(systems, references, "none")
     assert Verdict(1.0, 0.5, 0.04).is_sure
-
-
-# --- lengths
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    lines = sentences(1)
-    return train_tokenizer(
-        TokenizerConfig(kind="word"), {"source": lambda: lines, "target": lambda: lines}, num_examples=len(lines)
-    )
-
-
-@given(lengths=st.lists(st.integers(0, 40), min_size=1, max_size=67))
-def test_every_sentence_is_in_one_bucket(tokenizer: Tokenizer, lengths: list[int]) -> None:
-    buckets = length_buckets(tokenizer, Pairs([" ".join(["cat"] * length) for length in lengths], [""] * len(lengths)))
-    assert sorted(place for bucket in buckets for place in bucket.places) == list(range(len(lengths)))
-    assert 1 <= len(buckets) <= 4
-    for bucket in buckets:
-        inside = [lengths[place] for place in bucket.places]
-        assert (min(inside), max(inside)) == (bucket.shortest, bucket.longest)
-    for shorter, longer in pairwise(buckets):
-        assert shorter.longest < longer.shortest
 
 
 # --- text and plots
