@@ -29,7 +29,8 @@ class Look:
     block: str
     """Which attention of the model: `encoder.2.self`, `decoder.0.cross` … (side, layer, kind)."""
     queries: Float[Tensor, "B N T H"]
-    keys: Float[Tensor, "B N K H"]
+    keys: Float[Tensor, "B N K Hk"]
+    """As wide as the queries where the score is a product of the two."""
     scores: Float[Tensor, "B N T K"]
     weights: Float[Tensor, "B N T K"]
 
