@@ -68,8 +68,10 @@ def test_runs_of_other_architectures_and_vocabularies_beside_each_other(
 ) -> None:
     """A model that does not attend has no attention to measure; all else stands beside the other's."""
     monkeypatch.setitem(ARCHITECTURES, "gru", TOY_ARCHITECTURES["gru"])
+    for module in ("evaluate.by_length", "report.significance"):
+        monkeypatch.setattr(f"regard.{module}.RESAMPLES", 50)
     kept = {key: value for key, value in TINY.items() if not key.startswith("model.")}
-    other = {"model.architecture": "gru", "model.width": 8, "tokenizer.kind": "character", "train.max_steps": 2}
+    other = {"model.architecture": "gru", "model.width": 8, "tokenizer.kind": "bpe", "train.max_steps": 2}
     call("train", *small_corpus.options, "--out", tmp_path / "gru", *chosen(kept | other)).done()
     plot = tmp_path / "lengths.png"
     order = ["compare", tiny_run, tmp_path / "gru", *files(corpus), "--plot", plot, "--json"]
@@ -87,5 +89,6 @@ def test_runs_of_other_architectures_and_vocabularies_beside_each_other(
         assert [bucket["score"] for bucket in by_length] == [bucket["bleu"] for bucket in run["by_length"]]
         expected = [bucket["interval"] for bucket in failures["bleu_by_length"]]
         assert [bucket["interval"] for bucket in by_length] == pytest.approx(expected, abs=1e-4)
+    assert "bs:50" in found["signatures"]["bleu"]
     alone = json.loads(call("evaluate", tiny_run, *files(corpus), "--failures", "--json").done().out)
     assert alone["failures"] == attending

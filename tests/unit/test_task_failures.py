@@ -10,23 +10,28 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.data.config import DataConfig
 from regard.decode.config import SearchConfig
 from regard.decode.translate import Translator
 from regard.errors import ConfigError
 from regard.evaluate.findings import Failures
+from regard.models import ARCHITECTURES, Shapes
+from regard.models.interface import Attentive
 from regard.report.compare_failures import cells
 from regard.tasks.failures import failures_of
-from regard.tasks.interface import measured
+from regard.tasks.interface import Examples, measured
 from regard.tasks.pairs import Pairs, translate_pairs
 from regard.text.codecs import ByteCodec, WordCodec
 from regard.text.tokenizer import Tokenizer
+from tests.decodables import SOURCE_WORDS, TARGET_WORDS, tiny_decodables
 from tests.toys import TOY_TASKS
 from tests.unit.test_alignment import Watching
-from tests.unit.test_tasks import TASK, examples, trained
+from tests.unit.test_tasks import CODEC, TASK, examples, trained
 from tests.unit.test_translate import Echo, Reading
 
 WORDS = WordCodec(["das", "haus", "ist", "klein", "alt"], tags=["news"])
 WHOLE = Tokenizer.pair(WORDS, WORDS)
+SIZES = {"source": SOURCE_WORDS, "target": TARGET_WORDS}
 SOURCES = ["das haus ist klein", "das haus ist alt", "alt ist das haus und klein"]
 
 
@@ -40,7 +45,7 @@ class Pointing(Watching):
 
 
 def observed(model: Any, pairs: Pairs, tokenizer: Tokenizer = WHOLE, **settings: Any) -> Failures:
-    translator = Translator(model=model, tokenizer=tokenizer, config=SearchConfig(beam=1), **settings)
+    translator = Translator(model=model, tokenizer=tokenizer, **{"config": SearchConfig(beam=1)} | settings)
     return failures_of(translator, pairs, translate_pairs(translator, pairs, attention=True))
 
 
@@ -113,6 +118,51 @@ def test_the_loss_by_position_is_the_loss_that_is_measured() -> None:
     assert found.summary.startswith(plain.summary)
     assert sum(bucket["sentences"] for bucket in failures["bleu_by_length"]) == len(examples())
     assert failures["coverage"]["words"] == 5
+
+
+DECODABLES = tiny_decodables()
+
+
+@pytest.mark.parametrize("name", DECODABLES)
+def test_every_architecture_can_be_asked(name: str) -> None:
+    """And has been looked at where it attends, of each source word: what is not spent on the end symbol."""
+    model = DECODABLES[name]
+    own, usual = (WordCodec([f"{side}{place}" for place in range(size - 4)]) for side, size in SIZES.items())
+    sources = [" ".join(own.vocabulary[place : place + length]) for place, length in ((0, 3), (7, 11), (5, 17))]
+    targets = [" ".join(usual.vocabulary[place : place + length]) for place, length in ((2, 5), (1, 7), (0, 13))]
+    few = SearchConfig(beam=1, max_length=5)
+    found = observed(model, Pairs(sources, targets), Tokenizer.pair(own, usual), config=few)
+    assert all(math.isfinite(each.loss) for each in found.loss_by_position)
+    assert sum(each.tokens for each in found.loss_by_position) == 5 + 7 + 13 + 3
+    assert [len(score.bucket.places) for score in found.bleu_long] == [2, 1]
+    assert (found.coverage is not None) == isinstance(model, Attentive)
+    if found.coverage is not None:
+        assert found.coverage.words == 3 + 11 + 17
+        assert 0 <= found.coverage.overlap <= 1
+        assert 0 < found.coverage.covered <= 1
+
+
+def test_a_model_of_two_sources_is_scored_with_both() -> None:
+    columns = TASK.columns(DataConfig(also=("more",)))
+    tokenizer = Tokenizer(dict.fromkeys(("source", "more", "target"), CODEC))
+    shapes = Shapes(dict.fromkeys(tokenizer.codecs, CODEC.size), columns=columns)
+    torch.manual_seed(3)
+    small: dict[str, Any] = {"width": 32, "heads": 2, "feedforward": 29, "encoder_layers": 1, "decoder_layers": 1}
+    transformer = ARCHITECTURES["transformer"]
+    model = transformer.build(transformer.config(**small), shapes).eval()
+    given = examples()
+    more = [text[::-1] for text in given.texts["source"]]
+    encoded = [
+        {"source": one["source"], "more": columns[1].ids(tokenizer, text), "target": one["target"]}
+        for one, text in zip(given.encoded, more, strict=True)
+    ]
+    both = Examples(encoded, {**given.texts, "more": more}, given.tags)
+    use = trained(model=model, tokenizer=tokenizer, columns=columns)
+    found = measured(TASK, use, both, options={"failures": True}).to_json()
+    buckets = found["failures"]["loss_by_position"]
+    whole = sum(each["tokens"] * each["loss"] for each in buckets) / sum(each["tokens"] for each in buckets)
+    assert math.isclose(whole, found["loss"], rel_tol=1e-4)
+    assert found["failures"]["coverage"]["words"] == 5
 
 
 def test_it_has_no_meaning_for_another_task() -> None:
