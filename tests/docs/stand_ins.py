@@ -67,6 +67,10 @@ def write_corpora(folder: Path) -> None:
     write_sides(folder, "test", PAIRS[:5])
     (folder / "app.po").write_text('msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "A dog runs."\nmsgstr ""\n')
     (folder / "in.txt").write_text("".join(f"{source}\n" for source, _ in PAIRS[:3]))
+    for name, some in (("train", pairs()), ("val", PAIRS[3:9]), ("test_2016_flickr", PAIRS[:5])):
+        data = "".join(f"{target.upper()}\n" for _, target in some).encode()  # no French, but a third language
+        (folder / "DATA" / "multi30k").mkdir(parents=True, exist_ok=True)
+        (folder / "DATA" / "multi30k" / f"{name}.fr.gz").write_bytes(gzip.compress(data))
     for corpus, valid, test in (("multi30k", "val", "test_2016_flickr"), ("multi30k_bpe", "valid", "test.2016")):
         for name, some in (("train", pairs()), (valid, PAIRS[3:9]), (test, PAIRS[:5])):
             write_sides(folder / "DATA" / corpus, name, some, packed=True)

@@ -46,6 +46,21 @@ SUBSTITUTIONS = (
         "a few steps, small",
     ),
     Substitution(
+        r"(regard train recipes/relatives/multi30k-gru\S*\.toml .*)",
+        rf"\1 --set model.width=8 --set decode.beam=1 --set decode.max_extra=2 {FEW_STEPS}",
+        "a few steps, small",
+    ),
+    Substitution(
+        r"(regard train recipes/relatives/multi30k-en-de-fr\.toml .*)",
+        rf"\1 {' '.join(chosen(SMALL))} --set tokenizer.size=400 {FEW_STEPS}",
+        "a few steps, small",
+    ),
+    Substitution(
+        r"(regard train recipes/relatives/copying-transformer\.toml .*)",
+        rf"\1 {' '.join(chosen(SMALL))} {FEW_STEPS}",
+        "a few steps, small",
+    ),
+    Substitution(
         r"(regard train recipes/relatives/\S*pointer\S*\.toml .*)",
         rf"\1 --set model.width=16 {FEW_STEPS}",
         "a few steps, small",

@@ -107,7 +107,7 @@ def test_usage(
         ("train=3", ["train=3", "a table"]),
         ("model.width=65", ["model.width=65", "not divisible by model.heads=8", "model.key_width"]),
         ("model.heads=0", ["model.heads=0", "at least 1"]),
-        ("model.architecture=rnn", ["model.architecture='rnn'", "transformer"]),
+        ("model.architecture=crf", ["model.architecture='crf'", "transformer"]),
         ("preset=huge", ["preset='huge'", "tiny"]),
         ("seed=-1", ["seed=-1", "at least 0"]),
         ("tokenizer.kind=sentencepiece", ["tokenizer.kind=sentencepiece", "bpe"]),
