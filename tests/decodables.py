@@ -36,8 +36,12 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "gru general": {"width": 32, "score": "general", "input_feeding": True, "decoder_layers": 2},
         "lstm content": {"width": 24, "cell": "lstm", "score": "content", "sharpness": 5.0},
     },
-    "lstmn-lm": {"": {"width": 29, "layers": 2}},
-    "rnn-lm": {"lstm": {"width": 29, "layers": 2}, "gru": {"width": 32, "cell": "gru"}},
+    "lstmn-lm": {"": {"width": 29, "layers": 2}, "sentinel": {"width": 29, "sentinel": True}},
+    "rnn-lm": {
+        "lstm": {"width": 29, "layers": 2},
+        "gru": {"width": 32, "cell": "gru"},
+        "gru sentinel": {"width": 29, "cell": "gru", "sentinel": True},
+    },
 }
 """Of architectures that have more to be made small than their width; each variant by its name."""
 

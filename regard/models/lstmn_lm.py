@@ -18,6 +18,7 @@ from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn import LstmnLayers, check_shape
 from regard.models.lstmn_state import Tapes
 from regard.models.rnn_parts import Embedding
+from regard.models.sentinel import Sentinel
 from regard.nn.attention import Probe
 from regard.nn.dropout import dropout
 from regard.nn.embedding import new_matrix
@@ -38,6 +39,8 @@ class LstmnLmConfig:
     """Dropout on the embeddings, between layers and before the output."""
     tied: bool = True
     """One matrix for the embeddings and the output."""
+    sentinel: bool = False
+    """Let the model also copy words of the text so far (pointer sentinel, Merity et al., 2017)."""
 
     def __post_init__(self) -> None:
         check_shape(self.width, self.layers, self.dropout)
@@ -85,4 +88,9 @@ class LstmnLm(nn.Module):
         return self.project(features), after
 
 
-ARCHITECTURE = Architecture(config=LstmnLmConfig, build=LstmnLm, tasks=("lm",), apart=True)
+def built(config: LstmnLmConfig, shapes: Shapes) -> nn.Module:
+    model = LstmnLm(config, shapes)
+    return Sentinel(model, width=config.width, vocabulary=shapes["text"]) if config.sentinel else model
+
+
+ARCHITECTURE = Architecture(config=LstmnLmConfig, build=built, tasks=("lm",), apart=True)

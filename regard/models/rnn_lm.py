@@ -18,6 +18,7 @@ from regard.errors import ConfigError
 from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn import check_shape
 from regard.models.rnn_parts import Embedding
+from regard.models.sentinel import Sentinel
 from regard.nn.dropout import dropout
 from regard.nn.embedding import new_matrix
 from regard.nn.linear import linear
@@ -40,6 +41,8 @@ class RnnLmConfig:
     """Dropout on the embeddings, between layers and before the output."""
     tied: bool = True
     """One matrix for the embeddings and the output."""
+    sentinel: bool = False
+    """Let the model also copy words of the text so far (pointer sentinel, Merity et al., 2017)."""
 
     def __post_init__(self) -> None:
         check_shape(self.width, self.layers, self.dropout)
@@ -103,8 +106,13 @@ class RnnLm(nn.Module):
         return self.project(features), after
 
 
+def built(config: RnnLmConfig, shapes: Shapes) -> nn.Module:
+    model = RnnLm(config, shapes)
+    return Sentinel(model, width=config.width, vocabulary=shapes["text"]) if config.sentinel else model
+
+
 def summary(config: RnnLmConfig) -> str:
     return f"{config.layers} layers of {config.cell}, width {config.width}"
 
 
-ARCHITECTURE = Architecture(config=RnnLmConfig, build=RnnLm, tasks=("lm",), apart=True, summary=summary)
+ARCHITECTURE = Architecture(config=RnnLmConfig, build=built, tasks=("lm",), apart=True, summary=summary)

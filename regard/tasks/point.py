@@ -114,7 +114,7 @@ class Pointer:
         config = search_config(self.config, given, sampling)
         numbers = [self._numbers(number, row) for number, row in enumerate(rows)]
         found = [Pointing((), 0.0)] * len(numbers)
-        wanted = {place: range(len(row)) for place, row in enumerate(numbers) if len(row)}
+        wanted = {place: (len(row),) for place, row in enumerate(numbers) if len(row)}
         done = 0
         for group in batches_by_length(wanted, BATCH_TOKENS // config.beam):
             for place, hypotheses in zip(group, self._found([numbers[place] for place in group], config), strict=True):

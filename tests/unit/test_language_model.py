@@ -23,6 +23,7 @@ from regard.errors import ConfigError, CorpusError
 from regard.models import ARCHITECTURES, Shapes
 from regard.models.interface import Limits
 from regard.models.rnn_lm import RnnLmConfig
+from regard.models.sentinel import read_so_far
 from regard.session.costs import longest_pass
 from regard.tasks import TASKS
 from regard.tasks.interface import Examples, Trained, ignore, measured, validator_of
@@ -276,3 +277,21 @@ def test_the_options_of_generate_are_those_of_the_search_in_its_own_words():
     for option in found.values():
         assert "translation" not in option.help
         assert "sentence" not in option.help
+
+
+def test_a_pointer_sentinel_copies_words_of_its_own_text_so_far():
+    """Two texts in a row of six, and padding: <s> 5 6 | <s> 7 8, which is what is read."""
+    rows = [{"text": [5, 6, 2, 7, 8, 2], "segment": [0, 0, 0, 1, 1, 1]}, {"text": [9, 2], "segment": [0, 0]}]
+    batch = text_batch(rows, RESERVED)
+    assert batch.target_in[0].tolist() == [1, 5, 6, 1, 7, 8]
+    mask = read_so_far(batch, RESERVED.start)
+    assert mask[0].int().tolist() == [
+        [0, 0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 0, 0],
+        [0, 1, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 1, 1],
+    ]
+    assert mask[1, 1].int().tolist() == [0, 1, 0, 0, 0, 0]
+    assert not mask[1, :, 2:].any()
