@@ -17,9 +17,11 @@ from regard.errors import ConfigError, RegardError
 from regard.models import ARCHITECTURES, Shapes
 from regard.models.costs import model_on_paper, multiplications, parameter_count
 from regard.models.interface import Attentive, Corpus, LinearOutput
-from regard.models.rnn import RnnConfig, RnnEncoderDecoder, built
+from regard.models.rnn import RnnEncoderDecoder, built
+from regard.models.rnn_parts import Reader, RnnConfig
 from regard.nn import Probe
 from regard.nn.loss import Objective
+from regard.nn.recurrent import Parts
 from regard.nn.scores import SCORES
 from regard.tasks.sequence_loss import sequence_loss
 from regard.text.symbols import RESERVED
@@ -34,9 +36,27 @@ def model_of(**settings: Any) -> RnnEncoderDecoder:
     """In double precision, with no parameter at rest."""
     torch.manual_seed(11)
     model = built(RnnConfig(**{"width": WIDTH, "dropout": 0.0} | settings), SHAPES)
+    assert isinstance(model, RnnEncoderDecoder)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     return model.double().eval()
+
+
+def reader_of(model: RnnEncoderDecoder) -> Reader:
+    (reader,) = model.readers
+    assert isinstance(reader, Reader)
+    return reader
+
+
+def last_states(model: RnnEncoderDecoder, source: Source) -> Parts:
+    """Of the encoder, behind each sentence."""
+    reader = reader_of(model)
+    return reader.layers(reader.embedding(source.values), source.mask)[1]
+
+
+def embeddings_of(model: RnnEncoderDecoder) -> Tensor:
+    """The source's."""
+    return reader_of(model).get_parameter("embedding.weight")
 
 
 def pairs(lengths: list[int], steps: list[int]) -> Batch:
@@ -82,7 +102,7 @@ def test_the_last_state_of_a_forward_encoder_is_the_first_of_the_decoder(cell: s
         model_of(cell=cell, bidirectional=False, score="none", encoder_layers=3, decoder_layers=2),
         pairs([5, 2], [1, 1]),
     )
-    _, last = model.encoder(model.source_embedding(batch.source.values), batch.source.mask)
+    last = last_states(model, batch.source)
     for own, other in zip(model.start(batch.source).hidden, last, strict=True):
         assert torch.equal(own, other[:, 1:])
 
@@ -97,9 +117,8 @@ def test_a_deeper_decoder_shares_the_first_state_of_the_encoder():
 @pytest.mark.parametrize("cell", CELLS)
 def test_both_directions_of_an_encoder_are_projected_to_the_first_state(cell: str):
     model, source = model_of(cell=cell), Source.of([[5, 6, 7]])
-    _, last = model.encoder(model.source_embedding(source.values), source.mask)
-    weight, bias = model.bridge.projections[0].weight, model.bridge.projections[0].bias
-    expected = torch.tanh(last[0][:, 0] @ weight.T + bias)
+    project = reader_of(model).bridge.projections[0]
+    expected = torch.tanh(project(last_states(model, source)[0][:, 0]))
     assert torch.allclose(model.start(source).hidden[0][:, 0], expected)
 
 
@@ -121,7 +140,7 @@ def test_a_state_that_is_fed_enters_every_step():
     for feed_state in (False, True):
         model = model_of(cell="rnn", score="none", feed_state=feed_state)
         forget(model)
-        reached = influence(model, batch, model.source_embedding.weight) > 0
+        reached = influence(model, batch, embeddings_of(model)) > 0
         assert reached.tolist() == [feed_state] * 5
 
 
@@ -163,8 +182,8 @@ def test_the_source_is_kept_once_a_sentence_and_leaves_with_its_last_row():
     state = model.start(Source.of(sources))
 
     def size() -> tuple[int, ...]:
-        assert state.source is not None
-        return tuple(state.source.memory.mask.shape)
+        (source,) = state.sources
+        return tuple(source.memory.mask.shape)
 
     assert size() == (3, 32)
     state = state.reorder(torch.arange(3).repeat_interleave(5))
@@ -215,7 +234,8 @@ def test_one_matrix_for_all_needs_one_vocabulary():
     with pytest.raises(ConfigError, match=r"tokenizer\.joint=false asks for two"):
         ARCHITECTURES["rnn"].refuse_misfit(config, joint=False)
     model = built(config, Shapes({"source": 41, "target": 41}))
-    assert model.source_embedding.weight is model.target_embedding.weight is model.output_weight
+    assert isinstance(model, RnnEncoderDecoder)
+    assert embeddings_of(model) is model.target_embedding.weight is model.output_weight
 
 
 def test_a_matrix_is_tied_to_the_output_or_not():

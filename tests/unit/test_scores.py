@@ -178,7 +178,7 @@ def test_a_query_that_may_look_at_nothing_gets_zero_and_finite_gradients(name: s
 
 def test_the_softmax_is_over_the_positions_of_a_row_alone():
     scores, mask = torch.randn(8, 3, 7), ragged(8, 7)
-    found = masked_softmax(scores, mask)
+    found = masked_softmax(scores, mask[:, None])
     for row in range(1, 8):
         assert torch.allclose(found[row, :, :row], scores[row, :, :row].softmax(-1))
 
