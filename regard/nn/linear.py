@@ -16,6 +16,8 @@ BLOCK = 32
 """Rows of one call. Fewer cost more calls, more cost a lonely sentence the time of a whole block."""
 SMALL, SMALL_BLOCK = 65_536, 128
 """A matrix of at most so many numbers takes more rows a call: the call itself is most of its time."""
+NARROWEST = 16
+"""Outputs of a call. With fewer, AVX-512 kernels sum a row in an order that depends on its place in the block."""
 
 
 def linear(
@@ -24,8 +26,11 @@ def linear(
     """xWᵀ + b; inside `torch.inference_mode` each row has the bits that it would have alone."""
     if not torch.is_inference_mode_enabled():
         return F.linear(x, weight, bias)
-    rows = x.reshape(-1, x.size(-1))
-    return linear_in_blocks(rows, weight, bias).view(*x.shape[:-1], weight.size(0))
+    rows, outputs = x.reshape(-1, x.size(-1)), weight.size(0)
+    if outputs < NARROWEST:
+        missing = NARROWEST - outputs
+        weight, bias = F.pad(weight, (0, 0, 0, missing)), None if bias is None else F.pad(bias, (0, missing))
+    return linear_in_blocks(rows, weight, bias)[:, :outputs].reshape(*x.shape[:-1], outputs)
 
 
 def linear_in_blocks(

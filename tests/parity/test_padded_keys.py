@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.decode.rules import log_probabilities
 from regard.nn.attention import KEY_STRIDE, attend_by_row, padded_keys
+from regard.nn.linear import linear
 from regard.nn.masks import lengths_mask
 
 WIDTHS = [4, 5, 7, 8, 11, 16, 24, 32, 64, 100]
@@ -76,3 +77,15 @@ def test_classes_that_cannot_come_change_no_bit(classes: int):
         padded = torch.nn.functional.pad(logits, (0, more), value=-torch.inf)
         assert torch.equal(log_probabilities(padded)[:, :classes], expected)
         assert torch.equal(log_probabilities(padded[7:8])[:, :classes], expected[7:8])
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 3, 5, 7, 11, 13, 17, 29, 64])
+def test_a_row_of_a_product_has_the_same_bits_in_any_company(outputs: int):
+    """Also where a matrix has so few outputs that a kernel sums the rows of a block in different orders."""
+    for features in (2, 7, 11, 16, 22, 29, 64):
+        x, weight, bias = torch.randn(150, features), torch.randn(outputs, features), torch.randn(outputs)
+        with torch.inference_mode():
+            together = linear(x, weight, bias)
+            assert torch.allclose(together, x @ weight.T + bias, atol=1e-4)
+            for row in range(0, 150, 5):
+                assert torch.equal(linear(x[row], weight, bias), together[row])
