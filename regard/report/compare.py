@@ -173,6 +173,11 @@ def read_runner(path: Path) -> Runner:
     run, config, document = read_run(path)
     if not {"source", "target"} <= {column.name for column in task_of(config).columns(config.data)}:
         raise ConfigError(f"{path} is a run of another task than translation, and only translations are compared")
+    if config.data.further:
+        raise ConfigError(
+            f"{path} also reads {', '.join(config.data.further)}, and compare gives every run the source alone; "
+            f"measure each by itself, with `regard evaluate --also`"
+        )
     hashes = document["data"].get("hashes", {})
     return Runner(path, run_facts(path), hashes, Tokenizer.load(run.tokenizer), History.read(run.metrics))
 

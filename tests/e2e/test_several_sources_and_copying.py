@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
     np.save(folder / "wide.npy", np.zeros((40, 1, 4), np.float32))
     wide = ["--also", test["counts"], "--also", folder / "wide.npy"]
     call("translate", run, *source, *wide).refusal("colour has vectors of width 4", "trained on width 3")
-    call("compare", run, run.parent / "run").refusal("name each run once")
+    call("compare", run, shutil.copytree(run, folder / "copy")).refusal("also reads counts, colour", "evaluate --also")
 
 
 def names(folder: Path, name: str, seed: int, count: int) -> dict[str, Path]:
