@@ -16,7 +16,6 @@ import torch
 from regard.data.batch import Padded, Source, moved
 from regard.data.columns import SOURCE, TARGET, Column, Encoded
 from regard.data.copying import word_codec
-from regard.decode.alignment import Alignment, align, source_words, target_words
 from regard.decode.batches import batches_by_length, padded_length, places_free
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
@@ -24,14 +23,14 @@ from regard.decode.forced import Forced, force
 from regard.decode.further import Also, encoded_further, refuse_more
 from regard.decode.job import Job
 from regard.decode.options import BATCH_TOKENS, Options, ignore, job_for
+from regard.decode.reading import Reading
 from regard.decode.record import Recorder
 from regard.decode.request import NO_DEMANDS, Request, name_of
 from regard.decode.search import nothing_found
 from regard.decode.stepper import Stepper
-from regard.decode.trace import Step, traced
 from regard.decode.translation import BLANK, Translation, joined, joined_alignment, merged
 from regard.decode.units import Line, Prepared, Unit, plan_line
-from regard.decode.wording import before_stop, text_of
+from regard.decode.wording import text_of
 from regard.errors import ConfigError
 from regard.models.interface import Attentive, Decodable
 from regard.models.modes import evaluating
@@ -141,7 +140,7 @@ class Translator:
             with evaluating(self.model):
                 answers = force(self.model, rows, [targets[place] for place in places], look=job.heads is not None)
             for place, forced in zip(places, answers, strict=True):
-                found[place] = self._scored(units[place], given[place][1], targets[place], forced, job)
+                found[place] = self._reading.scored(units[place], given[place][1], targets[place], forced, job)
         return [found[place] for place in range(len(given))]
 
     # Lines and their units
@@ -280,10 +279,12 @@ class Translator:
         with evaluating(self.model):
             hypotheses, numbers = self._search(units, job, recorder, progress)
             looks = self._look(units, hypotheses, job)
-        translations: list[Translation] = []
+        reading, translations = self._reading, list[Translation]()
         for number, (unit, found) in enumerate(zip(units, hypotheses, strict=True)):
-            best, *others = (self._read(unit, one, looks.get((number, rank)), job) for rank, one in enumerate(found))
-            tree = self._tree(recorder, numbers[number], unit, job)
+            best, *others = (
+                reading.translation(unit, one, looks.get((number, rank)), job) for rank, one in enumerate(found)
+            )
+            tree = reading.tree(recorder, numbers[number], unit, job)
             translations.append(replace(best, alternatives=tuple(others), tree=tree))
         return translations
 
@@ -350,58 +351,9 @@ class Translator:
             inputs.append(Padded.of(rows, length=min(length, self.max_source_positions or length)))
         return moved(Source(tuple(inputs)), self.device)
 
-    # Reading what was found
-
-    def _read(self, unit: Unit, hypothesis: Hypothesis, forced: Forced | None, job: Job) -> Translation:
-        text = text_of(unit.codec, self.tokenizer.joiner, hypothesis.tokens)
-        stopped = before_stop(text, job.stop)
-        text = one_line(text if stopped is None else stopped)
-        tokens = tuple(unit.codec.pieces(list(hypothesis.tokens)))
-        translation = Translation(
-            text=text,
-            score=hypothesis.score,
-            tokens=tokens,
-            finished=hypothesis.finished,
-            token_scores=hypothesis.token_scores,
-        )
-        if forced is None:
-            return translation
-        return replace(
-            translation,
-            alignment=self._align(unit, hypothesis.tokens, forced, job, text),
-            attention=forced.mean_attention if job.attention else None,
-            trace=self._trace(unit, hypothesis, forced, job) if job.trace else (),
-        )
-
-    def _trace(self, unit: Unit, hypothesis: Hypothesis, forced: Forced, job: Job) -> tuple[Step, ...]:
-        codec = unit.codec if self.columns[0].extended else self.tokenizer.source
-        return traced(codec.pieces(unit.ids), unit.codec, hypothesis.tokens, forced, self.model.symbols.end)
-
-    def _scored(self, unit: Unit, target: str, tokens: Sequence[int], forced: Forced, job: Job) -> Translation:
-        return Translation(
-            text=target,
-            score=forced.score,
-            tokens=tuple(unit.codec.pieces(list(tokens))),
-            finished=True,
-            token_scores=tuple(forced.token_scores),
-            alignment=self._align(unit, tokens, forced, job, target),
-        )
-
-    def _align(self, unit: Unit, tokens: Sequence[int], forced: Forced, job: Job, text: str) -> Alignment | None:
-        """`text` is what the tokens became; words that a stop string cut off are not in it."""
-        if job.heads is None:
-            return None
-        tags = len(SOURCE.before(self.tokenizer, job.tag))
-        attention = [look[:, :, tags:] for look in forced.attention]
-        words = source_words(self.tokenizer, unit.text), target_words(unit.codec, tokens)
-        return align(attention, job.heads, *words).of_first(len(text.split()))
-
-    def _tree(self, recorder: Recorder | None, number: int, unit: Unit, job: Job) -> dict[str, Any] | None:
-        if recorder is None:
-            return None
-        groups = job.config.groups
-        trees = [recorder.trees[number * groups + group].to_json(unit.codec.pieces) for group in range(groups)]
-        return trees[0] if groups == 1 else {"groups": trees}
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.tokenizer, self.columns[0], self.model.symbols.end)
 
 
 def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[int]:

@@ -110,11 +110,11 @@ class Session:
     def _say_plan(self) -> None:
         meta, train = self.meta, self.config.train
         tokens = " + ".join(f"{meta['tokens'][column.name]:,}" for column in self.columns)
-        vocabulary = " / ".join(f"{meta['sizes'][column.name]:,}" for column in self.columns)
-        kind = f" ({meta['tokenizer']['kind']})" if meta["tokenizer"] else ""
+        sizes = " / ".join(f"{meta['sizes'][column.name]:,}" for column in self.columns if column.kind == "text")
+        vocabulary = f"; vocabulary {sizes} ({meta['tokenizer']['kind']})" if sizes else ""
         self._say(
-            f"{meta['examples']:,} {self.task.noun} ({tokens} tokens), {meta['valid_examples']:,} for validation; "
-            f"vocabulary {vocabulary}{kind}"
+            f"{meta['examples']:,} {self.task.noun} ({tokens} tokens), {meta['valid_examples']:,} for validation"
+            f"{vocabulary}"
         )
         dropped = {name: n for name, n in meta["filters"].items() if n and name not in ("read", "kept")}
         if dropped:
