@@ -10,7 +10,7 @@ import difflib
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
@@ -18,6 +18,7 @@ from regard.data.config import CorpusConfig, DataConfig
 from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES, Architecture
+from regard.models.interface import Limits
 from regard.tasks import TASKS, Task
 from regard.text.tokenizer import TokenizerConfig
 from regard.train.config import TrainConfig
@@ -151,6 +152,14 @@ def task_of(config: Config) -> Task:
 
 def architecture_of(config: Config) -> Architecture:
     return ARCHITECTURES[config.model.architecture]
+
+
+def limits_of(config: Config) -> Limits:
+    """The model's, with those of further sources by their names."""
+    limits = architecture_of(config).limits(config.model)
+    if limits.further is None:
+        return limits
+    return replace(limits, columns={**limits.columns, **dict.fromkeys(config.data.further, limits.further)})
 
 
 def read_recipe(path: Path) -> Table:

@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from regard.checkpoint import committed_steps, load_weights, signatures_of
-from regard.config import Config, architecture_of, build_config, task_of
+from regard.config import Config, build_config, limits_of, task_of
 from regard.data.columns import wrapped
 from regard.data.config import CorpusConfig
 from regard.data.rows import Reader, encoded_rows, read_rows
@@ -97,7 +97,7 @@ def trained_for(model: nn.Module, tokenizer: Tokenizer, config: Config) -> Train
         columns=task_of(config).columns(config.data),
         data=config.data,
         decode=config.decode,
-        limits=architecture_of(config).limits(config.model),
+        limits=limits_of(config),
         generates=config.train.validate_output,
         budget=config.train.batch_tokens,
     )
@@ -152,7 +152,7 @@ def load_ensemble(paths: Sequence[str | Path]) -> Translator:
 def packed_rows(config: Config) -> int:
     """How long the rows are into which a task packs its text; 0 where it does not."""
     packed = task_of(config).packed
-    return 0 if packed is None else packed(architecture_of(config).limits(config.model))
+    return 0 if packed is None else packed(limits_of(config))
 
 
 def read_examples(

@@ -146,6 +146,8 @@ class Limits:
     """By column; one that is not named has no limit."""
     setting: str = ""
     """The key that sets them, and why there are any: `model.max_positions=512 (they are learned)`."""
+    further: int | None = None
+    """Of each source beside the first; None: no limit."""
 
     @property
     def source(self) -> int | None:

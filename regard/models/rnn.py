@@ -242,7 +242,8 @@ def limits(config: RnnConfig) -> Limits:
     """Location-based attention has a row for each source position."""
     if config.score != "location":
         return Limits()
-    return Limits({"source": config.max_positions}, f"model.max_positions={config.max_positions} (by model.score)")
+    most = config.max_positions
+    return Limits({"source": most}, f"model.max_positions={most} (by model.score)", further=most)
 
 
 def refuse_misfit(config: RnnConfig, *, joint: bool) -> None:

@@ -381,7 +381,7 @@ def limits(config: TransformerConfig) -> Limits:
     if config.positions != "learned":
         return Limits()
     most = config.max_positions
-    return Limits({"source": most, "target": most}, f"model.max_positions={most} (they are learned)")
+    return Limits({"source": most, "target": most}, f"model.max_positions={most} (they are learned)", further=most)
 
 
 def refuse_misfit(config: TransformerConfig, *, joint: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.config import Config, architecture_of, task_of
+from regard.config import Config, architecture_of, limits_of, task_of
 from regard.data.batching import check_budget
 from regard.errors import ConfigError
 from regard.hardware import choose_precision, refuse_beyond_memory
@@ -46,7 +46,7 @@ def refuse_misfits(config: Config, meta: dict[str, Any], model: nn.Module) -> No
 
 def check_lengths(config: Config, meta: dict[str, Any]) -> None:
     """That the model can take every column of every example."""
-    limits = architecture_of(config).limits(config.model)
+    limits = limits_of(config)
     tag = next(iter(config.data.tags), None)
     columns = [column for column in task_of(config).columns(config.data) if column.name in limits.columns]
     filtered = min((limits.columns[column.name] - column.symbols(tag) for column in columns), default=0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.config import Config, architecture_of, task_of
+from regard.config import Config, architecture_of, limits_of, task_of
 from regard.errors import ConfigError
 from regard.loading import packed_rows
 from regard.models.costs import NeedsValuesError, kept_by_a_pass, multiplications, parameters_in
@@ -72,7 +72,7 @@ def mixture_per_token(shapes: Shapes) -> int:
 
 def tried_per_token(config: Config, shapes: Shapes, model: nn.Module, longest: int) -> int:
     """At two lengths, for what attention keeps grows with the length: a token's share is taken as linear in it."""
-    most = architecture_of(config).limits(config.model).least
+    most = limits_of(config).least
     short, long = (length if most is None else min(length, most) for length in (TRIAL_LENGTH, 2 * TRIAL_LENGTH))
     first, second = (kept_by_a_pass(model, batch_of(config, shapes, n)) // (n * TRIAL_ROWS) for n in (short, long))
     return first + max(second - first, 0) * max(longest - short, 0) // max(long - short, 1)

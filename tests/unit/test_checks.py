@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config import Config, build_config
+from regard.config import Config, build_config, limits_of
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES
 from regard.models.interface import Limits
@@ -55,6 +55,16 @@ def test_a_column_that_is_not_named_has_no_limit(monkeypatch: pytest.MonkeyPatch
     assert Limits({"target": 20}).source is None
     assert Limits({"target": 20, "source": 30}).least == 20
     assert Limits().least is None
+
+
+def test_a_further_source_has_the_limit_of_learned_positions():
+    table: dict[str, Any] = {"model": {"positions": "learned", "max_positions": 30}, "data": {"also": ["german"]}}
+    config = build_config(table)
+    assert limits_of(config).columns == {"source": 30, "target": 30, "german": 30}
+    lengths = meta(30, 30, 30, 30)
+    lengths["longest_by_column"]["german"], lengths["valid_longest_by_column"]["german"] = 31, 5
+    with pytest.raises(ConfigError, match=r"has 31 tokens, but model\.max_positions=30 \(they are learned\)"):
+        check_lengths(config, lengths)
 
 
 def test_vectors_that_moved_take_their_lengths_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
