@@ -140,6 +140,10 @@ def load_ensemble(paths: Sequence[str | Path]) -> Translator:
                 f"{path} has another vocabulary than {paths[0]}: an ensemble averages probabilities of the same "
                 "tokens. Train it with `--from` the other, or on the same corpus with the same tokenizer settings."
             )
+        if other.columns != first.columns:
+            raise ConfigError(
+                f"{path} reads other sources than {paths[0]}, or only one of them copies; an ensemble needs runs alike"
+            )
     models = [first.model, *(other.model for other in others)]
     translators = (first, *others)
     limits = {

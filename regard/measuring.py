@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import task_of
+from regard.data.columns import Column
 from regard.data.config import CorpusConfig
 from regard.data.rows import read_separate
+from regard.decode.further import is_empty
 from regard.errors import ConfigError, CorpusError
 from regard.files import refuse_replacing
 from regard.loading import load_trained, read_examples
-from regard.tasks.interface import Measured, ignore, measured
+from regard.tasks.interface import Examples, Measured, ignore, measured
 from regard.text.corpus import read_lines
 
 BUDGET = 4096
@@ -41,6 +43,7 @@ def measure_run(
     examples = read_examples([corpus], config, trained.tokenizer, Path(), read_separate)
     if not len(examples):
         raise CorpusError(f"{corpus.name} has no line to evaluate on")
+    refuse_missing(trained.columns, examples, files)
     others = [further_reference(path, len(examples), corpus.name) for path in references]
     refuse_replacing((options.get("output"),), (*files.values(), *references))
     given = options | {"references": others or None}
@@ -63,6 +66,15 @@ def refuse_other_columns(run: Path, names: Sequence[str], files: Mapping[str, Pa
         what = f"has no {wrong[0]}" if wrong else f"needs a {missing[0]} too"
         given = " ".join(f"--column {name}=FILE" for name in names)
         raise ConfigError(f"the task of {run} {what}; give {given}")
+
+
+def refuse_missing(columns: Sequence[Column], examples: Examples, files: Mapping[str, Path]) -> None:
+    """CorpusError, naming file and line, where a further source is empty beside a text."""
+    first = examples.texts.get(columns[0].name, ())
+    for column in columns[1:-1]:
+        for number, (text, own) in enumerate(zip(first, examples.texts.get(column.name, ()), strict=False), start=1):
+            if text.strip() and not own.strip():
+                raise is_empty(column, f"{files[column.name]}:{number}")
 
 
 def further_reference(path: Path, count: int, source: str) -> list[str]:

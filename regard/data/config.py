@@ -8,6 +8,8 @@ from typing import Any
 from regard.errors import ConfigError
 from regard.text.filters import FilterConfig
 
+MOST_SOURCES = 16
+"""Beside the first."""
 TAKEN = ("source", "target", "weight", "tag", "segment")
 """Keys of a corpus, and columns, that a further source cannot be called."""
 MEANINGS = ("order", "polygon", "tour")
@@ -88,6 +90,8 @@ class DataConfig:
     def _check_names(self) -> None:
         """Of further sources: they are keys of a corpus, beside those that it has."""
         names = (*self.also, *self.vectors)
+        if len(names) > MOST_SOURCES:
+            raise ConfigError(f"data.also and data.vectors name {len(names)} sources; at most {MOST_SOURCES} fit")
         for name in names:
             if not name.isidentifier() or name in TAKEN or names.count(name) > 1:
                 raise ConfigError(

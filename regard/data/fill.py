@@ -217,6 +217,12 @@ class Preparation:
                     f"tokenizer.dropout={asked.dropout} needs a bpe tokenizer, and that of the run to "
                     f"start from is of kind {given.kind}; set tokenizer.dropout=0"
                 )
+            for column in self.columns:
+                if column.kind == "text" and column.codec not in given.codecs:
+                    raise ConfigError(
+                        f"the run to start from has no vocabulary for {column.name}; it was trained on other columns "
+                        f"({', '.join(given.codecs)}). Leave --from out, or give it those."
+                    )
             return given
         self.say(0, 0, "learning the tokenizer")
         by_vocabulary: dict[str, list[int]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,17 @@ Also = Sequence[Any]
 
 
 def encoded_further(
-    tokenizer: Tokenizer, columns: Sequence[Column], texts: Sequence[str], also: Also, before: int = 0
+    tokenizer: Tokenizer,
+    columns: Sequence[Column],
+    texts: Sequence[str],
+    also: Also,
+    before: int = 0,
+    limits: Mapping[str, int] | None = None,
 ) -> list[tuple[Encoded, ...]]:
-    """What the model reads beside each text. CorpusError, naming the line, where a source is missing.
+    """What the model reads beside each text. CorpusError, naming the line, where a source is missing or too long.
 
-    `columns` are those of the run; lines are counted from `before`.
+    `columns` are those of the run, and `limits` the most positions of a column; lines are counted from `before`. Beside
+    a blank text a source may be blank too.
     """
     further = columns[1:-1]
     refuse_other_count(further, also)
@@ -30,27 +36,51 @@ def encoded_further(
             raise CorpusError(f"line {line}: {column.name} has ended. Give it a line for each of the source.")
         if len(values) > len(texts):
             raise has_more(column, before + len(texts) + 1)
-    return [
-        tuple(
-            encoded(tokenizer, column, values[place], f"line {before + place + 1}")
-            for column, values in zip(further, also, strict=True)
-        )
-        if text.strip()
-        else ()
-        for place, text in enumerate(texts)
-    ]
+    found: list[tuple[Encoded, ...]] = []
+    for place, text in enumerate(texts):
+        line, row = f"line {before + place + 1}", list[Encoded]()
+        for column, values in zip(further, also, strict=True):
+            row.append(encoded(tokenizer, column, values[place], line, may_be_blank=not text.strip()))
+            refuse_longer(column, len(row[-1]), line, limits or {})
+        found.append(tuple(row))
+    return found
 
 
-def encoded(tokenizer: Tokenizer, column: Column, value: Any, place: str) -> Encoded:
+def encoded(tokenizer: Tokenizer, column: Column, value: Any, line: str, *, may_be_blank: bool) -> Encoded:
     """One further source of one sentence."""
     if column.kind == "vectors":
-        vectors = np.asarray(value, np.float32)
-        if vectors.ndim != 2 or not len(vectors):
-            raise CorpusError(f"{place}: {column.name} should be vectors, an array of (positions, width). Mend it.")
-        return vectors
-    if not value.strip():
-        raise CorpusError(f"{place}: {column.name} is empty, but the source has text. Give it a text too.")
+        return vectors_of(column, value, line)
+    if not isinstance(value, str):
+        raise CorpusError(f"{line}: {column.name} should be a text, not {type(value).__name__}. Give it one.")
+    if not value.strip() and not may_be_blank:
+        raise is_empty(column, line)
     return column.ids(tokenizer, value)
+
+
+def vectors_of(column: Column, value: Any, line: str) -> Encoded:
+    try:
+        vectors = np.asarray(value, np.float32)
+    except (TypeError, ValueError):
+        vectors = np.empty(0, np.float32)
+    if vectors.ndim != 2 or not len(vectors) or not np.isfinite(vectors).all():
+        raise CorpusError(
+            f"{line}: {column.name} should be vectors, finite numbers of shape (positions, width). Mend the array."
+        )
+    return vectors
+
+
+def is_empty(column: Column, line: str) -> CorpusError:
+    return CorpusError(f"{line}: {column.name} is empty, but the source has text. Give it a text too.")
+
+
+def refuse_longer(column: Column, length: int, line: str, limits: Mapping[str, int]) -> None:
+    """CorpusError for a source that the model cannot take, or was not trained on."""
+    most = limits.get(column.name)
+    if most is not None and length > most:
+        raise CorpusError(
+            f"{line}: {column.name} has {length:,} positions, but the model was trained on at most {most:,}. A model "
+            f"of several sources reads each as a whole: shorten it."
+        )
 
 
 def refuse_other_count(further: Sequence[Column], given: Sequence[Any]) -> None:

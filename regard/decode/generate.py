@@ -76,6 +76,8 @@ class Generator:
         self, prompts: Iterable[str], *, window: int = 1024, **options: Unpack[GenerateOptions]
     ) -> Iterator[Generation]:
         """As `generate`, for a stream: reads `window` prompts, gives their texts, and reads on."""
+        if window < 1:
+            raise ConfigError(f"window={window} must be 1 prompt or more")
         config = settled(self.config, options)
         budget = checked("batch_tokens", options.get("batch_tokens", BATCH_TOKENS), 1)
         most = checked("batch_size", options.get("batch_size", 0), 0)

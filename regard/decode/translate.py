@@ -6,7 +6,7 @@ padded lengths are encoded together, and inside the model a row's bits do not de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Unpack
@@ -20,7 +20,7 @@ from regard.decode.batches import batches_by_length, padded_length, places_free
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.forced import Forced, force
-from regard.decode.further import Also, encoded_further, refuse_more
+from regard.decode.further import Also, encoded_further, refuse_more, refuse_other_count
 from regard.decode.job import Job
 from regard.decode.options import BATCH_TOKENS, Options, ignore, job_for
 from regard.decode.reading import Reading
@@ -57,6 +57,8 @@ class Translator:
     device: torch.device | str = "cpu"
     columns: tuple[Column, ...] = (SOURCE, TARGET)
     """Of the run: the source, further sources, the target."""
+    max_further: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The most positions of further sources, all symbols counted, by column."""
 
     def translate(
         self, sentences: Sequence[str] | str, *, also: Also = (), **options: Unpack[Options]
@@ -65,8 +67,9 @@ class Translator:
 
         `also` has the further sources of a model that reads several: of each a text, or vectors, for every sentence.
         """
-        texts = [sentences] if isinstance(sentences, str) else sentences
-        return self.run(self._prepare(texts, job_for(self.config, options), also=also))
+        if isinstance(sentences, str):  # one of each
+            sentences, also = [sentences], [[each] if isinstance(each, str) else each for each in also]
+        return self.run(self._prepare(sentences, job_for(self.config, options), also=also))
 
     def prepare(
         self,
@@ -109,6 +112,7 @@ class Translator:
         """
         if window < 1:
             raise ConfigError(f"window={window} must be 1 line or more")
+        refuse_other_count(self.columns[1:-1], also)
         return self._stream(lines, window, job_for(self.config, options), [iter(each) for each in also])
 
     def translate_placed(self, texts: Sequence[str], places: Sequence[str], before: int, job: Job) -> list[Translation]:
@@ -131,7 +135,7 @@ class Translator:
         """
         job = job_for(self.config, {"tag": tag, "batch_tokens": batch_tokens, "alignment": alignment})
         given = list(pairs)
-        further = encoded_further(self.tokenizer, self.columns, [source for source, _ in given], also, before)
+        further = self._further([source for source, _ in given], also, before)
         units = [self._plain_unit(source, tag, more) for (source, _), more in zip(given, further, strict=True)]
         targets = [unit.codec.encode(target) for unit, (_, target) in zip(units, given, strict=True)]
         found: dict[int, Translation] = {}
@@ -170,7 +174,7 @@ class Translator:
         if len(self.columns) > 2 and job.keep:
             raise ConfigError("--keep translates around what is kept, which a model of several sources cannot")
         if further is None:
-            further = encoded_further(self.tokenizer, self.columns, texts, also, before)
+            further = self._further(texts, also, before)
         lines: list[Line | None] = []
         units: list[Unit] = []
         for number, text in enumerate(texts):
@@ -181,6 +185,10 @@ class Translator:
             for count, part in enumerate(() if line is None else line.parts):
                 units.append(self._unit(part, job, first=count == 0, ids=known, further=further[number]))
         return Prepared(job, tuple(lines), tuple(units))
+
+    def _further(self, texts: Sequence[str], also: Also, before: int) -> list[tuple[Encoded, ...]]:
+        """What is read beside each text."""
+        return encoded_further(self.tokenizer, self.columns, texts, also, before, self.max_further)
 
     def _longest(self, job: Job) -> int | None:
         """Tokens of a line that is translated as a whole."""
@@ -197,7 +205,7 @@ class Translator:
         language = self.source_language or ""
         limit = self._longest(job) if ids is None else None  # what is encoded already fits
         # A line and its further sources belong together, and only the line could be split.
-        long = job.long if len(self.columns) == 2 else "refuse"
+        long = job.long if len(self.columns) == 2 else "whole"
         return plan_line(text, self._size, limit, long=long, language=language, place=place, report=job.report)
 
     def _size(self, text: str) -> int:
@@ -293,12 +301,12 @@ class Translator:
     ) -> tuple[list[list[Hypothesis]], list[int]]:
         """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
         stepper = Stepper(self.model, job.config, recorder)
-        waiting = sorted(range(len(units)), key=lambda number: len(units[number].ids))
+        waiting = sorted(range(len(units)), key=lambda number: max(units[number].lengths))
         asked: dict[int, int] = {}
         found: dict[int, list[Hypothesis]] = {}
         while waiting or stepper.is_busy:
-            open_lengths = [len(units[asked[number]].ids) for number in stepper.open]
-            count = places_free(open_lengths, [len(units[number].ids) for number in waiting[-1:]], job)
+            open_lengths = [max(units[asked[number]].lengths) for number in stepper.open]
+            count = places_free(open_lengths, [max(units[number].lengths) for number in waiting[-1:]], job)
             some = [waiting.pop() for _ in range(min(count, len(waiting)))]
             asked |= zip(stepper.admit([self._request(units[number], job) for number in some]), some, strict=True)
             stepper.step()

@@ -83,6 +83,11 @@ def plan_line(
     """A line that fits is one part; a longer one is split, windowed or refused, and said so."""
     if limit is None or fits_surely(text, limit) or fits(text, size, limit):
         return Line(text, (text,), only)
+    if long == "whole":
+        raise RegardError(
+            f"{place} has {size(text):,} tokens, but the model was trained on at most {limit:,}. A model of several "
+            "sources reads each as a whole: shorten the line."
+        )
     if long == "refuse":
         raise RegardError(
             f"{place} has {size(text):,} tokens, but the model was trained on at most {limit:,}. "

@@ -189,6 +189,11 @@ class RnnAttentive(RnnEncoderDecoder):
 
     def __init__(self, config: RnnConfig, shapes: Shapes) -> None:
         super().__init__(config, shapes)
+        if config.combine == "flat" and config.score == "location" and len(shapes.sources) > 1:
+            raise ConfigError(
+                "model.combine='flat' puts the sources behind each other, where model.score='location' knows no place; "
+                "choose another score, or serial or parallel"
+            )
         further = [] if config.combine == "flat" else [column.name for column in shapes.sources[1:]]
         blocks = ["decoder.0.cross", *(f"decoder.0.cross-{name}" for name in further)]
         attentions = [Attention(config, self.encoded_width, block) for block in blocks]

@@ -103,16 +103,20 @@ def reference_scores(translator: Translator, pairs: Pairs, also: Also = ()) -> l
     """The log-probabilities of each reference's tokens, of the pairs that the model can take as a whole."""
     found: list[tuple[float, ...]] = []
     for tag, places in pairs.by_tag().items():
-        fitting = [place for place in places if fits(translator, pairs, place)]
+        fitting = [place for place in places if fits(translator, pairs, place, also)]
         some = [(pairs.sources[place], pairs.targets[place]) for place in fitting]
         beside = [[values[place] for place in fitting] for values in also]
         found += [translation.token_scores for translation in translator.score(some, tag=tag, also=beside)]
     return found
 
 
-def fits(translator: Translator, pairs: Pairs, place: int) -> bool:
-    """Whether the model can take the pair as a whole, the symbols around it counted."""
+def fits(translator: Translator, pairs: Pairs, place: int, also: Also = ()) -> bool:
+    """Whether the model can take the pair, and what is read beside it, as a whole, the symbols around it counted."""
     tokenizer = translator.tokenizer
+    for column, values in zip(translator.columns[1:-1], also, strict=True):
+        own = column.ids(tokenizer, values[place]) if column.is_lines else values[place]
+        if len(own) > translator.max_further.get(column.name, len(own)):
+            return False
     source = SOURCE.ids(tokenizer, pairs.sources[place], pairs.tag_of(place))
     sides = [
         (source, translator.max_source_positions),

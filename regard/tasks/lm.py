@@ -148,7 +148,7 @@ def measure(trained: Trained, examples: Examples, progress: Progress, _: Mapping
         "texts": len(kept),
     }
     blank = len(texts) - len(kept)
-    note = f" ({blank:,} blank lines left out)" if blank else ""
+    note = f" ({blank:,} blank line{'s' * (blank != 1)} left out)" if blank else ""
     said = f"loss {found:.4f} a token, perplexity {perplexity(found):.2f}, {bits:.3f} bits a character"
     return Measured(values, f"{said}; {tokens:,} tokens in {len(kept):,} text{'s' * (len(kept) != 1)}{note}")
 

@@ -75,7 +75,19 @@ def open_translator(trained: Trained) -> Translator:
         max_source_positions=limit,
         max_target=trained.limits.target,
         columns=trained.columns,
+        max_further=further_limits(trained),
     )
+
+
+def further_limits(trained: Trained) -> dict[str, int]:
+    """The most positions of each further source that the model was trained on and can take; none without a limit."""
+    filtered, found = trained.data.filters.max_length, dict[str, int]()
+    for column in trained.columns[1:-1]:
+        bounds = [trained.limits.columns.get(column.name), filtered + column.symbols() if filtered else None]
+        known = [bound for bound in bounds if bound is not None]
+        if known:
+            found[column.name] = min(known)
+    return found
 
 
 def pairs_of(examples: Examples) -> Pairs:

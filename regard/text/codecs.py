@@ -192,11 +192,13 @@ class WordCodec(Codec):
         self.joiner = joiner
         self._ids = {word: self.first + entry for entry, word in enumerate(vocabulary)}
         self._own: dict[str, int] = {}
+        self._own_words: tuple[str, ...] = ()
 
     def extended(self, own: Sequence[str]) -> "WordCodec":
         """The same with some words behind its vocabulary: those that one text has and can be copied from it."""
         other = copy.copy(self)  # the vocabulary itself is shared
         other._own = {word: self.size + place for place, word in enumerate(own)}
+        other._own_words = tuple(own)
         other.size = self.size + len(own)
         return other
 
@@ -220,7 +222,7 @@ class WordCodec(Codec):
 
     def show_entry(self, entry: int) -> str:
         further = entry - len(self.vocabulary)
-        return self.vocabulary[entry] if further < 0 else list(self._own)[further]
+        return self.vocabulary[entry] if further < 0 else self._own_words[further]
 
 
 class WordPieceCodec(Codec):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import regard
 from tests.e2e.toolbox import LEXICON, SMALL, Outcome, chosen
@@ -99,11 +100,36 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
     assert "line 41: counts goes on" in call("translate", run, *source, "--also", longer, *colour).err
     call("translate", run, *source).refusal("the model also reads counts, colour", "give --also FILE 2 times")
     call("translate", run, *source, "--also", gap, *colour, "--split").refusal("--also gives a further source", "lines")
+    call("evaluate", run, *given, "--also", gap, *colour).refusal("gap:5: counts is empty, but the source has text")
+    blank = written(folder, "blank", ["", *test["source"].read_text().splitlines()[1:]])
+    beside = ["--also", written(folder, "unsaid", ["", *lines[1:]]), *colour]
+    scores = call("score", run, "--source", blank, "--target", test["target"], *beside).done().out.split()
+    assert len(scores) == 40
+    call("evaluate", run, "--source", blank, *given[2:], *beside, "--failures").done()
     call("evaluate", run, *given, "--also", short).refusal("needs --also for counts, colour", "given 1 times")
     call("evaluate", run, *given).refusal("needs a counts too")
     np.save(folder / "wide.npy", np.zeros((40, 1, 4), np.float32))
     wide = ["--also", test["counts"], "--also", folder / "wide.npy"]
     call("translate", run, *source, *wide).refusal("colour has vectors of width 4", "trained on width 3")
+    model = regard.load(run)
+    wrong: list[tuple[Any, Any, str]] = [
+        ([None], np.ones((1, 1, 3)), "line 1: counts should be a text, not NoneType"),
+        (["x"], [[["a"]]], "line 1: colour should be vectors"),
+        (["x"], np.full((1, 1, 3), np.nan), "line 1: colour should be vectors, finite numbers"),
+        (
+            ["x " * 300],
+            np.ones((1, 1, 3)),
+            "line 1: counts has 301 positions, but the model was trained on at most 257",
+        ),
+    ]
+    for counts, vectors, said in wrong:
+        with pytest.raises(regard.RegardError, match=said):
+            model.translate(["bado"], also=[counts, vectors])
+    with pytest.raises(regard.RegardError, match=r"line 1 has 300 tokens, .* A model of several sources reads each as"):
+        model.translate(["bado " * 300], also=[["x"], np.ones((1, 1, 3))])
+    with pytest.raises(regard.RegardError, match="the model also reads counts, colour, but 0 further sources"):
+        model.translate_lines([])
+    assert model.translate("bado", also=["x", np.ones((1, 1, 3))])[0].text
     call("compare", run, shutil.copytree(run, folder / "copy")).refusal("also reads counts, colour", "evaluate --also")
 
 
@@ -148,3 +174,23 @@ def test_what_cannot_copy_or_read_several_sources_says_so(call: Call, tmp_path: 
     call(*order, *chosen(SETTINGS)).refusal("data.also and data.vectors: 'tag' cannot name a source")
     order[1] = recipe(tmp_path, 'also = ["other"]', columns)
     call(*order, *chosen(SETTINGS)).refusal("a corpus needs a other")
+    order[1] = recipe(tmp_path, f"also = {[f'n{number}' for number in range(17)]}", columns)
+    call(*order, *chosen(SETTINGS)).refusal("data.also and data.vectors name 17 sources; at most 16 fit")
+
+
+def test_runs_that_do_not_belong_together(call: Call, tmp_path: Path) -> None:
+    """--from and --with take runs that read alike."""
+    columns = names(tmp_path, "train", 5, 30)
+    tiny = chosen(SETTINGS | {"model.width": 8, "model.heads": 2, "train.max_steps": 1, "train.validate_every": 9})
+    order = ["train", recipe(tmp_path, "copy = false", columns), "--data", tmp_path, "--out"]
+    call(*order, tmp_path / "plain", *tiny, "--set", "tokenizer.size=30").done()
+    order[1] = recipe(tmp_path, "copy = true", columns)
+    call(*order, tmp_path / "copying", *tiny, "--set", "tokenizer.size=30").done()
+    said = call("translate", tmp_path / "copying", "--with", tmp_path / "plain", given="a\n")
+    said.refusal("reads other sources", "or only one of them copies")
+    order[1] = recipe(tmp_path, 'also = ["other"]', columns | {"other": columns["source"]})
+    refused = call(*order, tmp_path / "more", *tiny, "--from", tmp_path / "plain")
+    refused.refusal("the run to start from has no vocabulary for other", "Leave --from out")
+    location = {"model.architecture": "rnn", "model.score": "location", "model.combine": "flat", "model.width": 8}
+    kept = {key: value for key, value in SETTINGS.items() if not key.startswith("model.")}
+    call(*order, tmp_path / "flat", *chosen(kept | location)).refusal("model.combine='flat'", "model.score='location'")
