@@ -93,6 +93,13 @@ GENERATORS: dict[str, Generator] = {
         own_folder=True,
     ),
     "names": Generator(
-        columns=TEXT, draw=draw_messages, solve=german, recipes=("copying-transformer",), own_folder=True
+        columns=TEXT,
+        draw=draw_messages,
+        solve=german,
+        recipes=(
+            "copying-transformer",
+            "copying-rnn",
+        ),
+        own_folder=True,
     ),
 }
