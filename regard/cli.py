@@ -26,11 +26,12 @@ from regard.cli_task import task
 from regard.cli_translate import score, translate
 from regard.cli_translate_options import Also
 from regard.errors import CheckpointError, ConfigError, RegardError
+from regard.files import refuse_replacing
 from regard.train.signals import Interrupted
 
 app = typer.Typer(
     name="regard",
-    help="Train a Transformer on your own sentence pairs, measure it, and translate with it.",
+    help="Train a Transformer, or one of its relatives, on your own text, measure it, look at it, and use it.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -62,7 +63,11 @@ def top(version: Annotated[bool, typer.Option("--version", help="Show the versio
 @app.command()
 def train(
     recipe: Annotated[
-        Path | None, typer.Argument(help="A recipe (TOML file) or a run to repeat; or give --source and --target.")
+        Path | None,
+        typer.Argument(
+            help="A recipe (a TOML file, or the name of one that regard brings), or a run to repeat; or give --source "
+            "and --target."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of the run.")] = None,
     data: Annotated[
@@ -204,6 +209,9 @@ def evaluate(
     """
     files = evaluation_files(source, reference or [], column or [])
     refuse_plot(plot, failures)
+    refuse_replacing((plot,), (*files.values(), *(reference or []), *(also or [])))
+    if plot is not None and output is not None and plot.absolute() == output.absolute():
+        raise ConfigError(f"--plot and --output both name {plot}; choose two files")
     from regard.measuring import measure_run
     from regard.progress import counting
     from regard.tasks.interface import ignore
@@ -251,6 +259,8 @@ def evaluation_files(source: Path | None, references: list[Path], columns: list[
         name, equals, file = given.partition("=")
         if not (name and equals and file):
             raise ConfigError(f"--column {given!r} is not of the form NAME=FILE, for example --column label=test.label")
+        if name in files:
+            raise ConfigError(f"--column {given!r} names the file of {name} a second time; give each column once")
         files[name] = Path(file)
     if not columns and len(files) < 2:
         missing = "--reference" if source else "--source"

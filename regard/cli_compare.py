@@ -32,6 +32,7 @@ def compare(
     from rich.console import Console
 
     from regard.errors import ConfigError
+    from regard.files import refuse_replacing
     from regard.report.compare import compare_runs
     from regard.report.compare_text import comparison_text
     from regard.report.picture import refuse_picture, write_picture
@@ -40,6 +41,7 @@ def compare(
         raise ConfigError(f"--html {html}: there is no folder {html.parent}; make it, or choose another place")
     if plot is not None:
         refuse_picture(plot)
+    refuse_replacing((html, plot), (source, reference))
     console = Console(stderr=True, quiet=quiet)
     comparison = compare_runs(
         runs,

@@ -32,6 +32,10 @@ def figure(
 
     What it shows is measured anew, on models of this package.
     """
+    from regard.errors import ConfigError
+
+    if seed + repeats > 1 << 63:
+        raise ConfigError(f"--seed {seed} is too large: the seeds from it on must be below 2^63")
     found = known(name)
     paths = outputs(out or Path(name))
     picture = found.measure(Options(seed, repeats))
@@ -55,6 +59,8 @@ def outputs(out: Path) -> list[Path]:
     """The files to write, by their endings; ConfigError for an ending that is none of ours, or a missing folder."""
     from regard.errors import ConfigError
 
+    if not out.name:
+        raise ConfigError(f"--out {out} is no name of a file; give one, such as figure.png")
     if not out.absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: there is no folder {out.parent}; make it, or choose another place")
     ending = out.suffix.removeprefix(".")

@@ -23,6 +23,7 @@ from regard.cli_translate_options import (
     Others,
 )
 from regard.errors import ConfigError
+from regard.files import refuse_replacing
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -56,6 +57,7 @@ def translate(
     """
     inspection.check(files, search["nbest"])
     kind = files.checked_kind()
+    refuse_replacing((files.output, inspection.pharaoh), also_read(also or []))
     if also and kind != "lines":
         raise ConfigError(f"--also gives a further source for each line, and the input is read as {kind}; give lines")
     from regard.decode.options import job_for
@@ -83,6 +85,13 @@ def translate(
 
 def say(speaker: Console, note: str) -> None:
     speaker.print(f"regard: {note}", highlight=False, markup=False, soft_wrap=True)
+
+
+def also_read(files: Sequence[Path]) -> list[Path]:
+    """Every file that is read for further sources: arrays have a file of lengths beside them."""
+    from regard.data.rows import beside
+
+    return [*files, *(lengths for file in files if (lengths := beside(file)) is not None)]
 
 
 def further_sources(translator: Translator, files: Sequence[Path]) -> list[Iterator[Any]]:

@@ -108,11 +108,13 @@ class Config:
         if self.data.copy and not architecture.copies:
             able = ", ".join(kind for kind, each in ARCHITECTURES.items() if each.copies)
             raise ConfigError(f"data.copy=true, but model.architecture={name!r} cannot copy; choose one of {able}")
-        if self.data.copy and (self.tokenizer.kind != "word" or not self.tokenizer.joint):
-            raise ConfigError(
-                f"data.copy=true copies unknown words, so it needs tokenizer.kind='word' (not {self.tokenizer.kind!r}) "
-                f"and tokenizer.joint=true"
-            )
+        needed = {"kind": "word", "joint": True}
+        for key, value in needed.items() if self.data.copy else ():
+            if getattr(self.tokenizer, key) != value:
+                raise ConfigError(
+                    f"data.copy=true copies unknown words, so it needs tokenizer.{key}={str(value).lower()}, not "
+                    f"{str(getattr(self.tokenizer, key)).lower()}"
+                )
 
     def _check_dropout(self) -> None:
         """Under BPE-dropout a text has other tokens in each epoch, so nothing can speak of them."""

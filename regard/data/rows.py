@@ -138,8 +138,8 @@ def open_vectors(path: Path) -> NDArray[Any]:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise CorpusError(f"{path} does not exist. Check the path.") from None
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{path} is not an array that can be read ({error}). Write it with numpy.save.") from None
+    except (OSError, ValueError, EOFError):
+        raise CorpusError(f"{path} is not an array of numbers in .npy format. Write it with numpy.save.") from None
     if array.ndim != 3 or array.dtype.kind != "f":
         raise CorpusError(
             f"{path} holds an array of shape {array.shape} and type {array.dtype}; it should be floats of shape "

@@ -61,6 +61,20 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_measured(call
     call(*order, "--plot", "a.png").refusal("--plot draws what --failures measures; give --failures too")
     call(*order, "--failures", "--plot", "a.gif").refusal("--plot a.gif is neither a .png nor a .svg file")
     call("compare", "one", "two", "--plot", "nowhere/a.png").refusal("--plot nowhere/a.png", "no folder nowhere")
+    call(*order, "--failures", "--plot", "a.png", "--output", "a.png").refusal("--plot and --output both name a.png")
+    call(*order, "--column", "source=y").refusal("--column 'source=y' names the file of source a second time")
+
+
+def test_a_picture_or_a_page_never_replaces_what_is_read(call: Call, tmp_path: Path) -> None:
+    given = tmp_path / "a.png"
+    given.write_text("bado\n")
+    order = ["--source", given, "--reference", given]
+    call("evaluate", "absent", *order, "--failures", "--plot", given).refusal(
+        "a.png is read here, and would be replaced"
+    )
+    call("compare", "one", "two", *order, "--plot", given).refusal("would be replaced")
+    call("compare", "one", "two", *order, "--html", given).refusal("would be replaced")
+    assert given.read_text() == "bado\n"
 
 
 def test_runs_of_other_architectures_and_vocabularies_beside_each_other(

@@ -111,6 +111,14 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
     np.save(folder / "wide.npy", np.zeros((40, 1, 4), np.float32))
     wide = ["--also", test["counts"], "--also", folder / "wide.npy"]
     call("translate", run, *source, *wide).refusal("colour has vectors of width 4", "trained on width 3")
+    for victim, asked in (
+        (test["counts"], "--output"),
+        (test["colour"], "--pharaoh"),
+        (folder / "test.lengths", "--output"),
+    ):
+        before = victim.read_bytes()
+        call("translate", run, *source, "--also", test["counts"], *colour, asked, victim).refusal("would be replaced")
+        assert victim.read_bytes() == before
     model = regard.load(run)
     wrong: list[tuple[Any, Any, str]] = [
         ([None], np.ones((1, 1, 3)), "line 1: counts should be a text, not NoneType"),
@@ -168,8 +176,8 @@ def test_names_and_numbers_that_were_never_seen_are_copied(call: Call, tmp_path:
 def test_what_cannot_copy_or_read_several_sources_says_so(call: Call, tmp_path: Path) -> None:
     columns = names(tmp_path, "train", 5, 20)
     order = ["train", recipe(tmp_path, "copy = true", columns), "--data", tmp_path, "--out", tmp_path / "run"]
-    call(*order, *chosen(SETTINGS | {"tokenizer.kind": "bpe"})).refusal("needs tokenizer.kind='word' (not 'bpe')")
-    call(*order, *chosen(SETTINGS | {"tokenizer.joint": "false"})).refusal("data.copy=true", "tokenizer.joint=true")
+    call(*order, *chosen(SETTINGS | {"tokenizer.kind": "bpe"})).refusal("needs tokenizer.kind=word, not bpe")
+    call(*order, *chosen(SETTINGS | {"tokenizer.joint": "false"})).refusal("needs tokenizer.joint=true, not false")
     order[1] = recipe(tmp_path, 'also = ["tag"]', columns)
     call(*order, *chosen(SETTINGS)).refusal("data.also and data.vectors: 'tag' cannot name a source")
     order[1] = recipe(tmp_path, 'also = ["other"]', columns)

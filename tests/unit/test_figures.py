@@ -133,3 +133,9 @@ def test_what_cannot_be_drawn_is_refused(arguments: tuple[str, ...], message: st
 def test_every_figure_has_a_purpose() -> None:
     assert FIGURES["vanishing-gradient"].measure is vanishing_gradient
     assert all(figure.purpose for figure in FIGURES.values())
+
+
+def test_a_seed_and_a_name_that_cannot_be(call: Call) -> None:
+    order = ["figure", "vanishing-gradient", "--repeats", 1]
+    call(*order, "--seed", 1 << 63).refusal("--seed 9223372036854775808 is too large", "below 2^63")
+    call(*order, "--out", "").refusal("is no name of a file", "figure.png")

@@ -82,8 +82,8 @@ def test_the_recipes_of_a_task_read_its_files(name: str) -> None:
             assert corpus.files == {column: f"{folder}{which}.{column}" for column in generator.columns}, recipe
 
 
-def test_the_recipe_that_copies_has_the_closed_vocabulary() -> None:
-    (recipe,) = GENERATORS["names"].recipes
+@pytest.mark.parametrize("recipe", GENERATORS["names"].recipes)
+def test_the_recipes_that_copy_have_the_closed_vocabulary(recipe: str) -> None:
     assert build_config(read_recipe(find_recipe(Path(recipe)))).tokenizer.size == CLOSED_SIZE
 
 
