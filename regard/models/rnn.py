@@ -26,6 +26,7 @@ from regard.models.interface import Architecture, Limits, Shapes
 from regard.models.rnn_parts import Attention, Embedding, Reader, RnnConfig, Vectors
 from regard.models.rnn_presets import PRESETS, fitted_preset
 from regard.models.rnn_state import Memory, Owned, RnnState
+from regard.models.sharing import embedding_matrices, further_matrix, refuse_two_vocabularies
 from regard.nn.attention import Probe, padded_keys
 from regard.nn.dropout import dropout
 from regard.nn.embedding import new_matrix
@@ -39,15 +40,8 @@ class RnnEncoderDecoder(nn.Module):
     def __init__(self, config: RnnConfig, shapes: Shapes) -> None:
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
-        source_size, target_size = shapes["source"], shapes["target"]
-        if config.share == "all" and source_size != target_size:
-            raise ConfigError(
-                f"model.share='all' needs one vocabulary, but the source has {source_size} entries and the target "
-                f"{target_size}; set tokenizer.joint=true or model.share='target'"
-            )
-        width, embedded = config.width, config.embedding_width
-        target = new_matrix(target_size, embedded)
-        source = target if config.share == "all" else new_matrix(source_size, embedded)
+        target_size, width, embedded = shapes["target"], config.width, config.embedding_width
+        source, target = embedding_matrices(config.share, shapes["source"], target_size, embedded)
         self.target_embedding = Embedding(target, config.dropout)
         first = Reader(config, Embedding(source, config.dropout))
         self.readers = nn.ModuleList([first, *(self._reader(each, shapes, source) for each in shapes.sources[1:])])
@@ -61,9 +55,7 @@ class RnnEncoderDecoder(nn.Module):
         config, size = self.config, shapes[column.name]
         if column.kind == "vectors":
             return Reader(config, Vectors(column.name, size, config.embedding_width, config.dropout))
-        shared = config.share == "all" and size == source.size(0)
-        own = source if shared else new_matrix(size, config.embedding_width)
-        return Reader(config, Embedding(own, config.dropout))
+        return Reader(config, Embedding(further_matrix(config.share, size, source), config.dropout))
 
     @property
     def encoded_width(self) -> int:
@@ -251,14 +243,6 @@ def limits(config: RnnConfig) -> Limits:
     return Limits({"source": most}, f"model.max_positions={most} (by model.score)", further=most)
 
 
-def refuse_misfit(config: RnnConfig, *, joint: bool) -> None:
-    if config.share == "all" and not joint:
-        raise ConfigError(
-            "model.share='all' needs one vocabulary, but tokenizer.joint=false asks for two; "
-            "set tokenizer.joint=true or model.share='target'"
-        )
-
-
 def summary(config: RnnConfig) -> str:
     layers = f"{config.encoder_layers} + {config.decoder_layers} layers of {config.cell}"
     attention = f"{config.score} attention" if config.attends else "no attention"
@@ -273,6 +257,6 @@ ARCHITECTURE = Architecture(
     presets=PRESETS,
     fitted=fitted_preset,
     limits=limits,
-    refuse_misfit=refuse_misfit,
+    refuse_misfit=refuse_two_vocabularies,
     summary=summary,
 )

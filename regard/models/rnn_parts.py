@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from regard.data.batch import Padded
 from regard.errors import ConfigError
 from regard.models.rnn_state import Memory
+from regard.models.sharing import SHARES
 from regard.nn.attention import Probe
 from regard.nn.dropout import dropout
 from regard.nn.embedding import refuse_other_width
@@ -25,7 +26,6 @@ from regard.nn.recurrent import CELLS, Parts, Recurrent, by_row
 from regard.nn.scores import SCORES, ScoreShape, attend_by_score
 
 NO_SCORE = "none"
-SHARES = ("all", "target", "none")
 COMBINATIONS = ("serial", "parallel", "flat")
 MOST_LAYERS = 128
 """Each layer takes memory beside its parameters, which a stranger's config could ask for."""

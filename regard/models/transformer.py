@@ -18,6 +18,7 @@ from regard.data.columns import Column
 from regard.errors import ConfigError
 from regard.models.copying import Copying
 from regard.models.interface import Architecture, Limits, Shapes
+from regard.models.sharing import SHARES, embedding_matrices, further_matrix, refuse_two_vocabularies
 from regard.models.transformer_presets import PRESETS, fitted_preset
 from regard.models.transformer_sources import Encoded, Reader
 from regard.models.transformer_state import Claim, Memory, TransformerState, Wave, widened
@@ -31,7 +32,6 @@ from regard.nn.positions import POSITIONS, build_positions
 from regard.text.symbols import RESERVED, Symbols
 
 NORMS = ("post", "pre")
-SHARES = ("all", "target", "none")
 MOST_LAYERS = 128
 """Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 STARTS = ("start", "end", "padding")
@@ -239,13 +239,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         self.config, self.symbols = config, symbols or own_symbols(config, RESERVED)
-        if config.share == "all" and source_size != target_size:
-            raise ConfigError(
-                f"model.share='all' needs one vocabulary, but the source has {source_size} entries and the target "
-                f"{target_size}; set tokenizer.joint=true or model.share='target'"
-            )
-        target = new_matrix(target_size, config.width)
-        source = target if config.share == "all" else new_matrix(source_size, config.width)
+        source, target = embedding_matrices(config.share, source_size, target_size, config.width)
         positions = [build_positions(config.positions, config.width, config.max_positions) for _ in range(2)]
         self.source_embedding = Embedding(source, positions[0], config.dropout)
         self.target_embedding = Embedding(target, positions[1], config.dropout)
@@ -265,8 +259,7 @@ class Transformer(nn.Module):
         if column.kind == "vectors":
             embedding: nn.Module = VectorEmbedding(column.name, size, config.width, positions, config.dropout)
         else:
-            own = source if config.share == "all" and size == source.size(0) else new_matrix(size, config.width)
-            embedding = Embedding(own, positions, config.dropout)
+            embedding = Embedding(further_matrix(config.share, size, source), positions, config.dropout)
         layers = [EncoderLayer(config, number, f"encoder-{column.name}") for number in range(config.encoder_layers)]
         return Reader(embedding, layers, type(self.encoder_norm)(config.width))
 
@@ -384,14 +377,6 @@ def limits(config: TransformerConfig) -> Limits:
     return Limits({"source": most, "target": most}, f"model.max_positions={most} (they are learned)", further=most)
 
 
-def refuse_misfit(config: TransformerConfig, *, joint: bool) -> None:
-    if config.share == "all" and not joint:
-        raise ConfigError(
-            "model.share='all' needs one vocabulary, but tokenizer.joint=false asks for two; "
-            "set tokenizer.joint=true or model.share='target'"
-        )
-
-
 def activations(config: TransformerConfig, longest: int) -> int:
     """Numbers that a training step keeps for each token; attention weights only under a dropout of their own."""
     encoder = config.encoder_layers * (14 * config.width + 3 * config.feedforward)
@@ -414,7 +399,7 @@ ARCHITECTURE = Architecture(
     fitted=fitted_preset,
     limits=limits,
     symbols=own_symbols,
-    refuse_misfit=refuse_misfit,
+    refuse_misfit=refuse_two_vocabularies,
     activations=activations,
     summary=summary,
 )
