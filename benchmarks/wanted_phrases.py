@@ -38,7 +38,7 @@ def main(run: str, source: str, reference: str, lines: str = "500") -> None:
     for number, (text, answer) in enumerate(zip(sources, references, strict=True)):
         phrase = two_words(answer, joiner, number)
         try:
-            found = model.translate(text, beam=5, required=[phrase])[0].text
+            found = model.translate(text, beam=5, require=[phrase])[0].text
         except ConfigError:  # the model cannot write it
             found, unknown = free[number], unknown + 1
         came += join_pieces(phrase, joiner) in found

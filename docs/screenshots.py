@@ -1,8 +1,9 @@
 """Pictures of the pages for the documentation: docs/images/*.png, taken by Debian's Chromium.
 
-    python docs/screenshots.py RUN/report.html compare.html
+    python docs/screenshots.py RUN/report.html compare.html page.html
 
-The first is the report of a run, the second what `regard compare … --html` wrote.
+The first is the report of a run, the second what `regard compare … --html` wrote, the third what `regard inspect` wrote
+of the demo's sentence of the animal. `-` leaves a page's pictures as they are.
 """
 
 import io
@@ -17,6 +18,8 @@ from playwright.sync_api import Browser, sync_playwright
 IMAGES = Path(__file__).parent / "images"
 MOST_BYTES = 200_000
 COLOURS = 64
+HEADS = "#view=heads&block=encoder.self&layer=1&query=8&follow=1"
+NEURON = "#view=neuron&block=encoder.self&layer=1&head=2&query=8&key=1"
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,13 @@ class Shot:
     height: int
     scheme: str
     section: str = ""
+    address: str = ""
+    """Behind the file's: `#view=heads`."""
 
 
 def take(browser: Browser, shot: Shot) -> bytes:
     page = browser.new_page(viewport={"width": shot.width, "height": shot.height}, color_scheme=shot.scheme)
-    page.goto(shot.page.resolve().as_uri())
+    page.goto(shot.page.resolve().as_uri() + shot.address)
     what = page.locator("section", has_text=shot.section) if shot.section else page
     picture = Image.open(io.BytesIO(what.screenshot()))
     page.close()
@@ -42,13 +47,16 @@ def take(browser: Browser, shot: Shot) -> bytes:
     return buffer.getvalue()
 
 
-def main(report: Path, comparison: Path) -> None:
+def main(report: Path, comparison: Path, inspected: Path) -> None:
     shots = [
         Shot("report", report, 1100, 1740, "light"),
         Shot("report-samples", report, 900, 800, "light", "Translations of validation sentences"),
         Shot("report-phone", report, 390, 1100, "dark"),
         Shot("compare", comparison, 1100, 1180, "light"),
+        Shot("inspect", inspected, 960, 790, "light", address=HEADS),
+        Shot("inspect-neuron", inspected, 1060, 850, "dark", address=NEURON),
     ]
+    shots = [shot for shot in shots if str(shot.page) != "-"]
     IMAGES.mkdir(exist_ok=True)
     sandbox = [] if os.getuid() else ["--no-sandbox"]
     with sync_playwright() as driver:
@@ -63,6 +71,6 @@ def main(report: Path, comparison: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

@@ -25,6 +25,10 @@ _HOMES = {
 __all__ = ["RegardError", "Translation", "Translator", "__version__", "load"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -17,8 +18,10 @@ import typer
 from regard import __version__
 from regard.cli_compare import compare
 from regard.cli_corpus import corpus
+from regard.cli_encode import embed, similar
 from regard.cli_figure import figure
 from regard.cli_generate import generate
+from regard.cli_inspect import inspect
 from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_predict import predict
 from regard.cli_recipes import find_recipe
@@ -27,6 +30,7 @@ from regard.cli_translate import score, translate
 from regard.cli_translate_options import Also
 from regard.errors import CheckpointError, ConfigError, RegardError
 from regard.files import refuse_replacing
+from regard.naming import naming
 from regard.train.signals import Interrupted
 
 app = typer.Typer(
@@ -43,6 +47,9 @@ app.command(cls=GroupedHelp)(translate)
 app.command(cls=GroupedHelp)(score)
 app.command(cls=GroupedHelp)(predict)
 app.command(cls=GroupedHelp)(generate)
+app.command(cls=GroupedHelp)(embed)
+app.command(cls=GroupedHelp)(similar)
+app.command(cls=GroupedHelp)(inspect)
 app.command()(compare)
 app.command()(figure)
 app.command()(task)
@@ -89,9 +96,29 @@ def train(
     target_language: Annotated[str, typer.Option(help="Target language code.")] = "",
     settings: Settings = None,
     start_from: Annotated[
-        Path | None, typer.Option("--from", help="Fine-tune: start from the weights of this run.")
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR[@STEP]",
+            help="Fine-tune: start from the weights of this run, of one of its checkpoints, or from published ones.",
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out from its last checkpoint.")] = False,
+    old_data: Annotated[
+        float | None,
+        typer.Option(
+            metavar="WEIGHT",
+            help="With --from: train on that run's corpora too, with this weight. 0.1 shows a tenth of them per epoch, "
+            "so that less is forgotten.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Resume the run in --out from its last checkpoint; --set train.max_steps=N and other "
+            "limits extend it.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a model.
@@ -111,8 +138,9 @@ def train(
             absent = f"{out} is not a run that can be resumed, and " if resume else ""
             raise ConfigError(f"{absent}there is nothing to train on; give a recipe, or --source and --target")
         recipe = out  # a run holds everything needed to resume it
+    from regard.changes import flattened
     from regard.config import merged, parse_settings, read_recipe
-    from regard.session.order import Order
+    from regard.session.order import Order, split_step, with_old_data
     from regard.session.session import start
 
     is_run = recipe is not None and (recipe / "config.json").is_file()
@@ -131,7 +159,10 @@ def train(
             f"that are to differ, such as model.width, or train from a recipe."
         )
     table = merged(table, changes)
-    start(Order(table, out, base, resume, start_from), console(quiet))
+    origin, step = (None, None) if start_from is None else split_step(start_from)
+    if old_data is not None:
+        table = with_old_data(table, origin, old_data)
+    start(Order(table, out, base, resume, origin, step, frozenset(flattened(changes))), console(quiet))
 
 
 def files_table(*files: Path | None) -> dict[str, Any]:
@@ -183,9 +214,15 @@ def evaluate(
     output: Annotated[Path | None, in_group("Input and output", help="File to write the translations to.")] = None,
     as_json: Annotated[bool, in_group("Input and output", "--json", help="Print the scores as JSON.")] = False,
     tokenize: Annotated[
-        str | None, in_group("Metrics", help="sacreBLEU tokenizer; by default 13a, or none for text split by BPE.")
+        str | None,
+        in_group(
+            "Metrics",
+            help="sacreBLEU tokenizer; by default the target language's (zh, ja-mecab, ko-mecab, char, else 13a), "
+            "or none for text split by BPE.",
+        ),
     ] = None,
     lowercase: Annotated[bool, in_group("Metrics", "--lowercase", help="Compute case-insensitive BLEU.")] = False,
+    ter: Annotated[bool, in_group("Metrics", "--ter", help="Also compute TER, the translation edit rate.")] = False,
     failures: Annotated[
         bool,
         in_group(
@@ -196,7 +233,21 @@ def evaluate(
     ] = False,
     plot: Annotated[
         Path | None,
-        in_group("Metrics", metavar="FILE", help="Draw what --failures measures by length: a .png or .svg file."),
+        in_group(
+            "Metrics",
+            metavar="FILE",
+            help="Draw, as a .png or .svg file: for labels the confusion matrix, for translation what --failures "
+            "measures by length.",
+        ),
+    ] = None,
+    stride: Annotated[
+        int | None,
+        in_group(
+            "Metrics",
+            metavar="N",
+            help="For language models: windows of a text longer than the context advance by N tokens; fewer give each "
+            "token more context and take longer. By default the context length.",
+        ),
     ] = None,
     tag: Tag = None,
     checkpoint: Checkpoint = None,
@@ -205,10 +256,12 @@ def evaluate(
 ) -> None:
     """Measure a run on given files.
 
-    For translation: BLEU and chrF with their signatures, and the loss on the first reference.
+    For translation: BLEU and chrF with their signatures, and the loss on the first reference. For language models:
+    perplexity, and bits per character and byte. For other tasks the files are given by --column, and the metrics are
+    those that training shows.
     """
     files = evaluation_files(source, reference or [], column or [])
-    refuse_plot(plot, failures)
+    refuse_plot(plot, "source" in files and not failures)
     refuse_replacing((plot,), (*files.values(), *(reference or []), *(also or [])))
     if plot is not None and output is not None and plot.absolute() == output.absolute():
         raise ConfigError(f"--plot and --output both name {plot}; choose two files")
@@ -227,23 +280,26 @@ def evaluate(
             progress=count or ignore,
             tokenize=tokenize,
             lowercase=lowercase or None,
+            ter=ter or None,
             output=output,
             failures=failures or None,
+            plot=plot,
+            stride=stride,
             **search,
         )
     if plot is not None:
-        from regard.report.failure_plots import failure_plots
+        from regard.report.measured import measured_plots
         from regard.report.picture import write_picture
 
-        write_picture(plot, failure_plots({run.resolve().name: scores.values["failures"]}))
+        write_picture(plot, measured_plots(run.resolve().name, scores.values))
     print(json.dumps(scores.to_json()) if as_json else scores.summary)
 
 
-def refuse_plot(plot: Path | None, failures: bool) -> None:
+def refuse_plot(plot: Path | None, lacks_failures: bool) -> None:
     """Before hours are spent on it."""
     if plot is None:
         return
-    if not failures:
+    if lacks_failures:
         raise ConfigError("--plot draws what --failures measures; give --failures too")
     from regard.report.picture import refuse_picture
 
@@ -270,11 +326,11 @@ def evaluation_files(source: Path | None, references: list[Path], columns: list[
 
 @app.command()
 def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Show a run: its model, data, progress and scores."""
-    from regard.about import describe_run, run_summary
+    """Show a run (its model, data, progress and scores) or published weights."""
+    from regard.about import describe_model, summary_of
 
-    about = describe_run(run)
-    print(json.dumps(about, indent=1, sort_keys=True) if as_json else run_summary(about))
+    about = describe_model(run)
+    print(json.dumps(about, indent=1, sort_keys=True) if as_json else summary_of(about))
 
 
 @app.command()
@@ -331,9 +387,11 @@ def bench_train(
 
 def main() -> None:
     """The entry point: errors become one line, exit codes are ours."""
+    show_what_can_be_shown()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        with naming("flag"):
+            code = app(sys.argv[1:] or ["--help"], standalone_mode=False, prog_name="regard")
     except RegardError as error:
         fail(str(error))
     except Interrupted as interruption:
@@ -348,13 +406,21 @@ def main() -> None:
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is not None:  # a usage error of the option parser
-            fail(f"{message().rstrip('.')}. See `regard --help`.")
+            command = getattr(getattr(error, "ctx", None), "command_path", None) or "regard"
+            fail(f"{message().rstrip('.')}. See `{command} --help`.")
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             fail("out of memory; lower train.batch_tokens, or translate with a smaller --batch-tokens")
         raise
     if code == 130:  # what Typer makes of a KeyboardInterrupt
         fail("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def show_what_can_be_shown() -> None:
+    """A console may lack an arrow or an umlaut (Windows' cp1252, an ASCII locale): that is no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def fail(message: str, code: int = 1) -> NoReturn:

@@ -1,4 +1,4 @@
-"""`regard corpus`: check sentence pairs before training, and convert them between formats."""
+"""`regard corpus`: check sentence pairs, convert them between formats, and make columns of labelled text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-corpus = typer.Typer(help="Check sentence pairs, and convert them between formats.")
+corpus = typer.Typer(help="Check sentence pairs, convert them between formats, and prepare corpora of labelled text.")
 
 SourceLanguage = Annotated[
     str, typer.Option(help="Source language code such as en: for files with several languages, and for output names.")
@@ -98,5 +98,40 @@ def convert(
     if as_json:
         written = [str(path) for path in done.paths]
         print(json.dumps({"pairs": done.pairs, "files": written, "notes": done.notes}, ensure_ascii=False))
+    else:
+        print(done.summary())
+
+
+@corpus.command()
+def prepare(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="trec: questions and what they ask for; polarity, sst2: positive or negative; noun-chunks: from "
+            "bracketed trees.",
+            metavar="NAME",
+        ),
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="Directory that holds the corpora; default: $REGARD_DATA, else ./data.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory; the files go into DIR/NAME.", metavar="DIR")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make columns of a public corpus of labelled text: DIR/NAME/train.text, train.label, test.text, test.label.
+
+    Where the corpus brings no test set, every tenth distinct text is held out.
+    """
+    import os
+
+    from regard.errors import ConfigError
+    from regard.text.labelled import prepare_labelled
+
+    if out is None:
+        raise ConfigError("--out is missing: the directory for the files, for example --out columns")
+    done = prepare_labelled(name, data or Path(os.environ.get("REGARD_DATA") or "data"), out)
+    if as_json:
+        sets = {"folder": str(done.folder), "texts": dict(done.counts), "labels": dict(done.labels)}
+        print(json.dumps(sets, ensure_ascii=False))
     else:
         print(done.summary())

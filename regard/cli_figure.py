@@ -19,10 +19,13 @@ NAMES = "; ".join(f"{name}: {figure.purpose}" for name, figure in FIGURES.items(
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help=f"One of these. {NAMES}.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help=f"One of these, or all of them: all. {NAMES}.", metavar="NAME")],
     out: Annotated[
         Path | None,
-        typer.Option(help="File that ends in .png or .svg; without an ending, both. Default: NAME.", metavar="FILE"),
+        typer.Option(
+            help="File that ends in .png or .svg; without an ending, both. Default: NAME. For all: a directory.",
+            metavar="FILE",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="First random seed.", min=0)] = USUAL.seed,
     repeats: Annotated[int, typer.Option(help="Number of seeds to average over.", min=1)] = USUAL.repeats,
@@ -30,20 +33,31 @@ def figure(
 ) -> None:
     """Draw a figure.
 
-    What it shows is measured anew, on models of this package.
+    What it shows is computed or measured anew, by the functions and on the models of this package.
     """
     from regard.errors import ConfigError
 
     if seed + repeats > 1 << 63:
         raise ConfigError(f"--seed {seed} is too large: the seeds from it on must be below 2^63")
-    found = known(name)
-    paths = outputs(out or Path(name))
-    picture = found.measure(Options(seed, repeats))
-    write(picture, paths)
-    if as_json:
-        print(json.dumps(picture.to_json() | {"files": [str(path) for path in paths]}))
-    else:
-        print(f"{picture.title}\n{picture.note}\n{' and '.join(str(path) for path in paths)}")
+    wanted = {name: known(name)} if name != "all" else FIGURES
+    places = {each: outputs(place_of(each, name, out)) for each in wanted}
+    for each, found in wanted.items():
+        picture = found.measure(Options(seed, repeats))
+        write(picture, places[each])
+        files = [str(path) for path in places[each]]
+        if as_json:
+            print(json.dumps(picture.to_json() | {"files": files}))
+        else:
+            print(f"{picture.title}\n{picture.note}\n{' and '.join(files)}")
+
+
+def place_of(figure: str, asked: str, out: Path | None) -> Path:
+    """Where a figure goes: of all, each into the directory under its own name."""
+    if asked != "all":
+        return out or Path(figure)
+    folder = out or Path()
+    folder.mkdir(exist_ok=True)
+    return folder / figure
 
 
 def known(name: str) -> Figure:

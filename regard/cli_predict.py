@@ -87,11 +87,12 @@ def predicted_lines(
     """A prediction for each line, some lines at a time."""
     from regard.progress import counting
     from regard.text.corpus import text_lines
+    from regard.text.encodings import utf8_stream
 
     def note(text: str) -> None:
         speaker.print(f"regard: {text}", highlight=False, markup=False, soft_wrap=True)
 
-    rows = parsed_lines(predictor, text_lines(stream, note))
+    rows = parsed_lines(predictor, text_lines(utf8_stream(stream)[0], note))
     done = 0
     with counting(speaker, "predicting", "lines") as count:
         while some := list(islice(rows, AT_ONCE)):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli_options import Quiet, console
+from regard.naming import counted
 from regard.synthetic import PURPOSES
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def task(
     for part in order.parts():
         long = f", {part.lengths} {generator.unit}" if generator.unit else ""
         good = "" if generator.is_exact(part.lengths) else ", answers good but not proven best"
-        print(f"{folder / part.name}.{{{','.join(generator.columns)}}}: {part.count:,} examples{long}{good}")
+        print(f"{folder / part.name}.{{{','.join(generator.columns)}}}: {counted(part.count, 'examples')}{long}{good}")
     for recipe in generator.recipes:
         data, run = (folder, f"{name}-{recipe}") if generator.own_folder else (out, recipe)
         print(f"regard train {recipe} --data {shlex.quote(str(data))} --out runs/{run}")

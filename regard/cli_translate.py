@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from regard.cli_options import Checkpoint, Quiet, Run, Tag, console, in_group, with_options
-from regard.cli_streams import reading, to_stdout, writing
+from regard.cli_streams import Write, reading, to_stdout, writing
 from regard.cli_translate_options import (
     FILES,
     INSPECTION,
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from regard.decode.job import Job
     from regard.decode.options import Options
     from regard.decode.translate import Translation, Translator
-    from regard.text.documents import DocumentOptions
+    from regard.text.documents import DocumentOptions, Part
+    from regard.text.encodings import Stream
 
 
 @with_options()
@@ -61,26 +64,32 @@ def translate(
     if also and kind != "lines":
         raise ConfigError(f"--also gives a further source for each line, and the input is read as {kind}; give lines")
     from regard.decode.options import job_for
+    from regard.text.encodings import back_from_utf8, utf8_stream
 
     speaker = console(quiet)
-    how = {"long": files.long, "tag": tag, "batch_size": batch_size, "batch_tokens": batch_tokens}
+    how = {"split": files.split, "long": files.long, "tag": tag, "batch_size": batch_size, "batch_tokens": batch_tokens}
     given = {**search, **constraints.options(), **inspection.options(), **how, "report": partial(say, speaker)}
     options = cast("Options", given)
     translator = load_all(run, with_runs or [], checkpoint)
     document = files.document(translator.source_language or "")
     beside = further_sources(translator, also or [])
-    job_for(translator.config, options)  # options that make no sense are refused before anything is read
+    # Options that make no sense are refused before anything is read.
+    job = job_for(translator.config, options, translator.languages)
     with ExitStack() as stack:
         stream, write = stack.enter_context(reading(files.input)), stack.enter_context(writing(files.output))
-        if inspection.by_line or beside:
-            pairs = stack.enter_context(writing(inspection.pharaoh)) if inspection.pharaoh else None
+        pairs = stack.enter_context(writing(inspection.pharaoh)) if inspection.pharaoh else None
+        if kind == "lines" and (inspection.by_line or beside):
             for translation in translated_lines(translator, stream, options, speaker, beside):
                 write(shown(translation, inspection.json))
                 if pairs is not None:
                     pairs(pharaoh_line(translation))
         else:
-            for data in translated_document(translator, stream, kind, document, options, speaker):
+            # XML says its encoding itself.
+            utf8, encoding = (stream, None) if kind == "xliff" else utf8_stream(stream, document.name or "the input")
+            found = translated_parts(translator, utf8, kind, document, job, speaker)
+            for data in back_from_utf8(shown_parts(found, inspection, pairs), None if inspection.instead else encoding):
                 write(data)
+            tell_counts(job, kind, speaker)
 
 
 def say(speaker: Console, note: str) -> None:
@@ -110,45 +119,82 @@ def translated_lines(
     """One translation per line, of blank lines too."""
     from regard.progress import counting
     from regard.text.corpus import text_lines
+    from regard.text.encodings import utf8_stream
 
     report = options.get("report") or print
+    lines = text_lines(utf8_stream(stream)[0], report)
     with counting(speaker, "translating", "sentences") as count:
-        yield from translator.translate_lines(text_lines(stream, report), also=also, **options | {"progress": count})
+        yield from translator.translate_lines(lines, also=also, **options | {"progress": count})
 
 
-def translated_document(
+def translated_parts(
     translator: Translator,
-    stream: BinaryIO,
+    stream: Stream,
     kind: str,
     document: DocumentOptions,
-    options: Options,
+    job: Job,
     speaker: Console,
-) -> Iterator[bytes]:
-    """The bytes of the document, part by part."""
-    from regard.decode.stream import translate_document
+) -> Iterator[tuple[Part, Translation | None]]:
+    """The parts of the document, each with its translation if it has a text."""
+    from regard.decode.options import ignore
+    from regard.decode.stream import translate_parts
     from regard.progress import counting
     from regard.text.documents import read_document
 
-    report = options.get("report") or print
-    parts = read_document(stream, kind, document, report)
+    parts = read_document(stream, kind, document, job.report)
     with counting(speaker, "translating", "sentences") as count:
-        yield from translate_document(translator, parts, **options | {"progress": count})
+        yield from translate_parts(translator, parts, replace(job, progress=count or ignore), document.name)
 
 
-def shown(translation: Translation, as_json: bool) -> bytes:
-    """A translation as a line, or with its trace as several."""
+def shown_parts(
+    parts: Iterable[tuple[Part, Translation | None]], inspection: Inspection, pairs: Write | None
+) -> Iterator[bytes]:
+    """The parts of a document with their translations, or in their place what is asked to be seen of each."""
+    from regard.decode.stream import written
+    from regard.text.inline import without_marks
+
+    for part, translation in parts:
+        place = Place(part.line, without_marks(part.text or ""))
+        if not inspection.instead:
+            yield written(part, translation)
+        elif translation is not None:
+            yield shown(translation, inspection.json, place)
+        if pairs is not None and translation is not None:
+            pairs(pharaoh_line(translation, place))
+
+
+def tell_counts(job: Job, kind: str, speaker: Console) -> None:
+    """What became of the texts, in one line; of plain lines only what is out of the ordinary."""
+    if kind not in ("lines", "paragraphs"):
+        say(speaker, job.tally.line())
+    elif notes := job.tally.notes():
+        say(speaker, "; ".join(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A text of a document: where it stands, and what it says."""
+
+    line: int
+    source: str
+
+
+def shown(translation: Translation, as_json: bool, place: Place | None = None) -> bytes:
+    """A translation as a line, or with its trace as several; one out of a document behind its line's number."""
     if as_json:
-        return json_line(translation)
-    lines = [*(f"  {step.line()}" for step in translation.trace), translation.text]
+        return json_line(translation, {"line": place.line, "source": place.source} if place else {})
+    text = f"{place.line}\t{translation.text}" if place else translation.text
+    lines = [*(f"  {step.line()}" for step in translation.trace), text]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
-def pharaoh_line(translation: Translation) -> bytes:
-    return (translation.alignment.pharaoh() if translation.alignment else "").encode() + b"\n"
+def pharaoh_line(translation: Translation, place: Place | None = None) -> bytes:
+    pairs = translation.alignment.pharaoh() if translation.alignment else ""
+    return (f"{place.line}\t{pairs}" if place else pairs).encode() + b"\n"
 
 
-def json_line(result: Any) -> bytes:
-    return json.dumps(result.to_json(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+def json_line(result: Any, place: Mapping[str, Any] | None = None) -> bytes:
+    return json.dumps({**(place or {}), **result.to_json()}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def score(

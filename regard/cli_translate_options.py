@@ -56,12 +56,20 @@ class Constraints:
     stop: list[str] | None = setting(
         None, CONSTRAINTS, metavar="TEXT", help="Text before which a translation ends; repeatable")
     keep: list[str] | None = setting(
-        None, CONSTRAINTS, metavar="REGEX", help="Regular expression whose matches are copied unchanged; repeatable")
+        None, CONSTRAINTS, metavar="REGEX",
+        help="What else than placeholders, tags and addresses comes out unchanged: a regular expression, or numbers; "
+        "none keeps nothing; repeatable")
+    memory: Path | None = setting(
+        None, CONSTRAINTS, metavar="FILE",
+        help="Translation memory, such as TMX: texts that are in it are taken from there, similar ones are reported")
+    memory_threshold: int = setting(
+        75, CONSTRAINTS, metavar="PERCENT", help="How similar a text of the memory must be to be reported, 1 to 100")
     # fmt: on
 
     def options(self) -> dict[str, Any]:
         return {
-            "prefix": self.prefix, "banned": self.ban, "required": self.require, "terms": self.terms,
+            "memory": self.memory, "memory_threshold": self.memory_threshold,
+            "prefix": self.prefix, "ban": self.ban, "require": self.require, "terms": self.terms,
             "stop": self.stop, "keep": self.keep,
         }  # fmt: skip
 
@@ -74,21 +82,26 @@ class Files:
     input: Path | None = setting(None, FILES, metavar="FILE", help="File to read instead of standard input")
     output: Path | None = setting(None, FILES, metavar="FILE", help="File to write instead of standard output")
     kind: str | None = setting(
-        None, FILES, help="lines, tsv, csv, jsonl, po, xliff, srt or vtt; by default known from the name of --input")
-    split: bool = setting(False, FILES, help="Read running text and split it into sentences before translating")
+        None, FILES, metavar="KIND",
+        help="lines, tsv, csv, jsonl, po, xliff, srt, vtt or paragraphs; by default known from the name of --input")
+    split: str = setting(
+        "auto", FILES, metavar="auto|always|never",
+        help="Whether to translate the sentences of a line one by one; auto does where training lines had fewer")
     field: str = setting("", FILES, metavar="NAME", help="TSV or CSV column, or JSONL field, to translate")
     into: str = setting(
         "", FILES, metavar="NAME", help="Column or field for the translation; by default it replaces the source")
     header: bool = setting(False, FILES, help="The first row of the TSV or CSV file names its columns")
     long: str = setting(
-        "split", FILES, metavar="split|window|refuse", help="How to treat input longer than the training sentences")
+        "split", FILES, metavar="split|window|refuse", help="How to treat a sentence longer than those of training")
     # fmt: on
 
     def checked_kind(self) -> str:
         """The kind of the document. ConfigError for options that belong to another kind."""
-        from regard.text.documents import kind_of
+        from regard.text.documents import KINDS, kind_of
 
-        kind = "paragraphs" if self.split else self.kind or kind_of(self.input)
+        kind = self.kind or kind_of(self.input)
+        if kind not in KINDS:
+            raise ConfigError(f"--kind {kind!r} is not one of {', '.join(KINDS)}")
         if kind not in TABLES and (self.field or self.into or self.header):
             raise ConfigError(f"--field, --into and --header belong to {', '.join(TABLES)}; --kind is {kind}")
         return kind
@@ -105,25 +118,30 @@ class Inspection:
     """What is written beside the text."""
 
     # fmt: off
-    json: bool = setting(False, FILES, help="Write one JSON object per input line, with scores and tokens")
+    json: bool = setting(
+        False, FILES, help="Write one JSON object per input line, or per text of a document, with scores and tokens")
     alignment: str | None = setting(
         None, INSPECTION, metavar="HEAD",
         help="Word alignment from attention: mean, LAYER or LAYER.HEAD; needs --json or --pharaoh")
     pharaoh: Path | None = setting(
-        None, INSPECTION, metavar="FILE", help="Write the word alignment as `0-0 1-2`, one line per input line")
+        None, INSPECTION, metavar="FILE",
+        help="Write the word alignment as `0-0 1-2`, one line per input line; for a document after its place and a tab")
     trace: int = setting(0, INSPECTION, help="Show each step with this many of its best next tokens")
     tree: bool = setting(False, INSPECTION, help="Add every hypothesis of the search to --json")
     # fmt: on
 
     @property
     def by_line(self) -> bool:
-        """Whether more than the document is written, which then has to be plain lines."""
-        return self.json or bool(self.trace) or self.pharaoh is not None
+        """Whether more than the text is written, a line or several for each input line."""
+        return self.instead or self.pharaoh is not None
+
+    @property
+    def instead(self) -> bool:
+        """Whether something else than the document is written: a line or several for each of its texts."""
+        return self.json or bool(self.trace)
 
     def check(self, files: Files, nbest: int | None) -> None:
         """ConfigError for what has no place in the output."""
-        if self.by_line and (files.split or files.kind not in (None, "lines")):
-            raise ConfigError("--json, --trace and --pharaoh need plain lines; leave --kind and --split out")
         if nbest and nbest > 1 and not self.json:
             raise ConfigError(f"--nbest {nbest} needs --json: plain output has one line per input line")
         if self.alignment and not (self.json or self.pharaoh):

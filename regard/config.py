@@ -10,17 +10,22 @@ import difflib
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
+from regard.data.columns import Column
 from regard.data.config import CorpusConfig, DataConfig
 from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES, Architecture
-from regard.models.interface import Limits
+from regard.models.interface import Corpus, Limits
+from regard.naming import naming
 from regard.tasks import TASKS, Task
+from regard.text.encodings import decoded
 from regard.text.tokenizer import TokenizerConfig
+from regard.text.word_vectors import WordVectorsConfig
 from regard.train.config import TrainConfig
 
 Table = dict[str, Any]
@@ -30,6 +35,8 @@ RENAMED = {"train.validate_bleu": "validate_output"}
 """Keys of earlier versions, and their names now."""
 LARGEST = (1 << 31) - 1
 """Of the whole numbers of a model's config, whose products torch can still hold or refuse."""
+SIZES = tuple(10**power for power in range(9))
+"""Examples of corpora that are tried where a preset is not chosen yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +51,7 @@ class Config:
     """Random seed for everything random in training: initial weights, batch order, dropout."""
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    word_vectors: WordVectorsConfig = field(default_factory=WordVectorsConfig)
     model: Any = field(default_factory=ARCHITECTURES[USUAL].config)
     train: TrainConfig = field(default_factory=TrainConfig)
     decode: SearchConfig = field(default_factory=SearchConfig)
@@ -57,7 +65,9 @@ class Config:
         if not 0 <= self.seed < 1 << 63:
             raise ConfigError(f"seed={self.seed} must be at least 0 and below 2^63")
         self._check_task()
+        self._check_documents()
         self._check_dropout()
+        self._check_word_vectors()
         self._check_corpora()
 
     def _check_task(self) -> None:
@@ -103,6 +113,7 @@ class Config:
                 f"model.architecture={name!r} reads one source, but data.also and data.vectors name "
                 f"{', '.join(self.data.further)}; leave them out, or choose one of {able}"
             )
+        self._check_texts(columns)
         if self.data.copy and not any(column.extended for column in columns):
             raise ConfigError(f"data.copy=true has no meaning for task={self.task!r}; leave it out")
         if self.data.copy and not architecture.copies:
@@ -116,20 +127,78 @@ class Config:
                     f"{str(getattr(self.tokenizer, key)).lower()}"
                 )
 
+    def _check_texts(self, columns: Sequence[Column]) -> None:
+        """That the task has a use for what is asked of its texts."""
+        usual, masks = DataConfig(), any(column.masked for column in columns)
+        in_use = {
+            "pairs": any(column.joined for column in columns) and not masks,
+            "sentences": masks,
+            "masking": masks,
+        }
+        for key, used in in_use.items():
+            if getattr(self.data, key) != getattr(usual, key) and not used:
+                raise ConfigError(f"data.{key} has no meaning for task={self.task!r}; leave it out")
+
+    def _check_documents(self) -> None:
+        has_breaks = any(column.has_breaks for column in task_of(self).columns(self.data))
+        if self.data.documents != DataConfig.documents and not has_breaks:
+            raise ConfigError(
+                f"data.documents={self.data.documents!r} has no meaning for task={self.task!r}; leave it out"
+            )
+
     def _check_dropout(self) -> None:
         """Under BPE-dropout a text has other tokens in each epoch, so nothing can speak of them."""
         columns = {column.name: column for column in task_of(self).columns(self.data)}
         for column in columns.values():
-            speaks_of_tokens = column.kind in ("positions", "labels") and column.of in columns
+            if self.tokenizer.dropout and column.joined and not column.masked:
+                raise ConfigError(
+                    f"tokenizer.dropout={self.tokenizer.dropout} splits {column.name} anew in each epoch, and beside "
+                    f"another text it may grow beyond the model's limit; set tokenizer.dropout=0"
+                )
+            speaks_of_tokens = column.kind in ("positions", "labels", "starts") and column.of in columns
             if self.tokenizer.dropout and speaks_of_tokens and columns[column.of].kind == "text":
                 raise ConfigError(
                     f"tokenizer.dropout={self.tokenizer.dropout} splits {column.of} anew in each epoch, but "
                     f"{column.name} speaks of its tokens; set tokenizer.dropout=0"
                 )
 
+    def _check_word_vectors(self) -> None:
+        """That there are words, a model that takes their vectors, and no doubt whose they are."""
+        asked = self.word_vectors
+        if not asked.file:
+            return
+        texts = {column.name: column for column in task_of(self).columns(self.data) if column.kind == "text"}
+        if not texts:
+            raise ConfigError(
+                f"word_vectors.file has no meaning for task={self.task!r}, which has no text; leave it out"
+            )
+        if not architecture_of(self).word_vectors:
+            able = ", ".join(kind for kind, each in ARCHITECTURES.items() if each.word_vectors)
+            raise ConfigError(
+                f"model.architecture={self.model.architecture!r} does not take word_vectors.file; choose one of {able}"
+            )
+        if self.tokenizer.kind != "word":
+            raise ConfigError(
+                f"word_vectors.file={asked.file!r} has vectors of whole words, but tokenizer.kind="
+                f"{self.tokenizer.kind!r}; set tokenizer.kind='word'"
+            )
+        for name in asked.columns:
+            if name not in texts:
+                raise ConfigError(
+                    f"word_vectors.columns names {name!r}, which is not a column of text; choose from "
+                    f"{', '.join(texts)}"
+                )
+        vocabularies = {column.codec for column in texts.values()}
+        if not asked.columns and not self.tokenizer.joint and len(vocabularies) > 1:
+            raise ConfigError(
+                f"tokenizer.joint=false makes a vocabulary for each of {', '.join(texts)}, and word_vectors.file is of "
+                f"one language; set word_vectors.columns, for example to ['{next(iter(texts))}']"
+            )
+
     def _check_corpora(self) -> None:
         """That every corpus names files of the task's columns."""
         columns = task_of(self).columns(self.data)
+        columns = [column for column in columns if column.has_file]
         names = [column.name for column in columns]
         may_share = len(columns) == 2 and all(column.is_lines for column in columns)
         needed = names[:1] if may_share else names
@@ -167,7 +236,7 @@ def limits_of(config: Config) -> Limits:
 def read_recipe(path: Path) -> Table:
     """The TOML file as a table."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = decoded(path.read_bytes())
     except FileNotFoundError:
         raise ConfigError(f"there is no recipe {path}; `regard train --help` shows how to do without one") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -214,10 +283,29 @@ def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> Table:
 def build_config(table: Mapping[str, Any]) -> Config:
     """The checked config. An unset preset leaves model and train at their defaults, to be fitted when the data is
     known."""
-    name = table.get("preset", "auto")
-    presets = ARCHITECTURES[architecture_name(table.get("model", {}))].presets
+    name, task = table.get("preset", "auto"), table.get("task", Config.task)
+    architecture = ARCHITECTURES[architecture_name(table.get("model", {}))]
+    presets = architecture.presets
     settings = presets[name].settings if isinstance(name, str) and name in presets else {}
-    return build(Config, merged(settings, table), "")
+    usual = TASKS[task].settings if isinstance(task, str) and task in TASKS else {}
+    with naming("key"):
+        try:
+            return build(Config, merged(merged(usual, settings), table), "")
+        except ConfigError as error:
+            if name != "auto":
+                raise
+            return build_with_any(architecture, merged(usual, table), error)
+
+
+def build_with_any(architecture: Architecture, table: Mapping[str, Any], error: ConfigError) -> Config:
+    """What does not go with the defaults may go with a preset that some corpus would get: a width that its number of
+    heads divides. The error where it goes with none."""
+    names = dict.fromkeys(architecture.fitted(Corpus(examples, 1 << 10, 1 << 50))[0] for examples in SIZES)
+    for name in names:
+        with suppress(ConfigError):
+            preset = architecture.presets[name].settings if name in architecture.presets else {}
+            return build(Config, merged(preset, table), "")
+    raise error
 
 
 def build(cls: type[Any], table: Any, prefix: str) -> Any:

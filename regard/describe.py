@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.config import Config, build_config, task_of
 from regard.errors import ConfigError
-from regard.loading import open_run, paper_model
+from regard.loading import open_model
 from regard.models import ARCHITECTURES
 from regard.models.costs import NeedsValuesError, model_on_paper, multiplications
 from regard.models.interface import Preset, Shapes
@@ -24,7 +24,8 @@ PAPER_VOCABULARY = 37_000
 
 @dataclass(frozen=True)
 class Description:
-    """A model on paper. `parameters` are (name, shape, count); tied ones are named once."""
+    """A model on paper. `parameters` are (name, shape, count); tied ones are named once. `frozen` names those that
+    training does not change."""
 
     name: str
     purpose: str
@@ -33,6 +34,7 @@ class Description:
     shapes: Shapes
     model: nn.Module
     parameters: tuple[tuple[str, tuple[int, ...], int], ...]
+    frozen: frozenset[str] = frozenset()
 
     @property
     def total(self) -> int:
@@ -55,7 +57,10 @@ class Description:
         return [f"multiplications {each} (attention's own n·d not counted)"] if each else []
 
     def to_json(self) -> dict[str, Any]:
-        rows = [{"name": name, "shape": list(shape), "count": count} for name, shape, count in self.parameters]
+        rows = [
+            {"name": name, "shape": list(shape), "count": count, "trainable": name not in self.frozen}
+            for name, shape, count in self.parameters
+        ]
         head = {
             "name": self.name,
             "purpose": self.purpose,
@@ -66,7 +71,10 @@ class Description:
 
     def summary(self) -> str:
         width = max(len(name) for name, _, _ in self.parameters)
-        rows = [f"{name:<{width}}  {'×'.join(map(str, shape)):>16}  {n:>12,}" for name, shape, n in self.parameters]
+        rows = [
+            f"{name:<{width}}  {'×'.join(map(str, shape)):>16}  {n:>12,}{'  frozen' * (name in self.frozen)}"
+            for name, shape, n in self.parameters
+        ]
         costs = self.costs()
         head = [f"{self.name}: {self.purpose}"] if self.purpose else [self.name]
         if self.published:
@@ -102,10 +110,10 @@ def multiplications_per_token(config: Config, shapes: Shapes, model: nn.Module) 
 
 
 def describe(what: str, vocabulary: int = PAPER_VOCABULARY) -> Description:
-    """A run, by its directory, or a preset, by its name or as ARCHITECTURE/PRESET."""
+    """A run or published weights, by their directory, or a preset, by its name or as ARCHITECTURE/PRESET."""
     if Path(what, "config.json").is_file():
-        run, config, _, shapes = open_run(Path(what))
-        return described(what, Preset("", {}), config, shapes, paper_model(run, config, shapes))
+        opened = open_model(Path(what))
+        return described(what, Preset("", {}), opened.config, opened.shapes, opened.on_paper())
     kind, name = named_preset(what)
     config = build_config({"preset": name, "model": {"architecture": kind}})
     columns = task_of(config).columns(config.data)
@@ -127,4 +135,5 @@ def named_preset(what: str) -> tuple[str, str]:
 
 def described(name: str, preset: Preset, config: Config, shapes: Shapes, model: nn.Module) -> Description:
     rows = tuple((key, tuple(tensor.shape), tensor.numel()) for key, tensor in parameters_of(model).items())
-    return Description(name, preset.purpose, preset.published, config, shapes, model, rows)
+    frozen = frozenset(key for key, parameter in model.named_parameters() if not parameter.requires_grad)
+    return Description(name, preset.purpose, preset.published, config, shapes, model, rows, frozen)

@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,7 +179,7 @@ def read_json_object(path: Path, remedy: str) -> dict[str, Any]:
 def parse_json_object(data: bytes, path: Path, remedy: str) -> dict[str, Any]:
     """As `read_json_object`, for the bytes that were read from `path`."""
     try:
-        value = json.loads(data.decode(), parse_constant=_refuse_constant)
+        value = json.loads(data.decode(), parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
         raise CheckpointError(f"{path} is not valid JSON ({error}). {remedy}") from error
     if not isinstance(value, dict):
@@ -215,6 +216,15 @@ def checked_size(path: Path, limit: int, remedy: str) -> int:
     if status.st_size > limit:
         raise CheckpointError(f"{path} has {status.st_size} bytes, more than the {limit} that are read. {remedy}")
     return status.st_size
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values under one key other programs may take the other one."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"it has the key {twice[:60]!r} twice")
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:

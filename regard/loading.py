@@ -1,30 +1,34 @@
-"""From a run's directory to a model that works. Nothing in it is executed: it is all data."""
+"""From a directory, a run's or one of published weights, to a model that works. It is all data: nothing is executed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from regard.checkpoint import committed_steps, load_weights, signatures_of
+from regard.checkpoint import Signatures, committed_steps, load_weights, signatures_of
 from regard.config import Config, build_config, limits_of, task_of
-from regard.data.columns import wrapped
+from regard.data.columns import Column, Example, joined_names, wrapped
 from regard.data.config import CorpusConfig
 from regard.data.rows import Reader, encoded_rows, read_rows
+from regard.data.seen import Seen
 from regard.data.sizes import sizes_of
+from regard.data.word_matrix import given_vectors
 from regard.decode.ensemble import Ensemble
 from regard.decode.generate import Generator
 from regard.decode.translate import Translator
-from regard.errors import CheckpointError, ConfigError
+from regard.errors import CheckpointError, ConfigError, CorpusError
 from regard.hardware import refuse_beyond_memory
+from regard.interchange.huggingface import is_published, open_published, published_config
 from regard.models.costs import build_model, model_on_paper, parameters_in
-from regard.models.interface import Shapes
+from regard.models.interface import Limits, Shapes
 from regard.models.parameters import load_parameters, parameters_of
-from regard.run import RunDirectory
+from regard.run import CONFIG, RunDirectory
 from regard.tasks.interface import Examples, Trained
+from regard.tasks.reader import too_long
 from regard.text.tokenizer import Tokenizer
 
 
@@ -38,45 +42,101 @@ def read_run(path: Path) -> tuple[RunDirectory, Config, dict[str, Any]]:
         raise CheckpointError(f"{run.config} is not a config that this version reads: {error}") from None
 
 
-def shapes_of(config: Config, tokenizer: Tokenizer, document: dict[str, Any]) -> Shapes:
+def shapes_of(config: Config, tokenizer: Tokenizer, noted: Mapping[str, Any]) -> Shapes:
     """What the model was built for: vocabularies and labels as the tokenizer has them, widths as the run noted them."""
-    noted = document["data"]["sizes"]
-    widths = noted if isinstance(noted, dict) else {}  # a list, of two vocabularies, in version 0.1
+    sizes = noted.get("sizes")
+    widths = sizes if isinstance(sizes, dict) else {}  # a list, of two vocabularies, in version 0.1
     columns = task_of(config).columns(config.data)
-    return Shapes(sizes_of(columns, tokenizer, widths), tokenizer.symbols, columns)
+    given = given_vectors(noted.get("word_vectors", {}), trainable=config.word_vectors.trainable)
+    return Shapes(sizes_of(columns, tokenizer, widths), tokenizer.symbols, columns, given)
 
 
-def open_run(path: Path) -> tuple[RunDirectory, Config, Tokenizer, Shapes]:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A model's directory without its weights: that of a run, or of published weights."""
+
+    path: Path
+    config: Config
+    tokenizer: Tokenizer
+    shapes: Shapes
+    weights: Callable[[Signatures | None], dict[str, Tensor]]
+    """Reads those of these names, shapes and dtypes; None: all that there are."""
+    kind: str = ""
+    """Of published weights, what their library calls the model."""
+    word_vectors: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What was noted of those that its embeddings started from."""
+    seen: Seen | None = None
+    """What its training texts were like, as the run notes it."""
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / CONFIG
+
+    def on_paper(self) -> nn.Module:
+        """The model that the config claims, without memory; the directory may be a stranger's."""
+        try:
+            return model_on_paper(self.config.model, self.shapes)
+        except ConfigError as error:
+            raise CheckpointError(
+                f"{self.config_file}: {error}; it may be corrupt or untrusted. Copy the run again."
+            ) from None
+
+
+def open_model(path: Path, checkpoint: int | None = None) -> Opened:
+    """What lies in a directory, by what its config.json holds. The weights of a run are those of `final/` if it has
+    ended, else of its last checkpoint, or of the one named."""
+    if not is_published(path):
+        return open_run(path, checkpoint)
+    if checkpoint is not None:
+        raise ConfigError(f"{path} holds published weights, which have no checkpoints; leave --checkpoint out")
+    found = open_published(path)
+    shapes = shapes_of(found.config, found.tokenizer, {})
+    return Opened(path, found.config, found.tokenizer, shapes, found.weights, found.kind)
+
+
+def open_run(path: Path, checkpoint: int | None = None) -> Opened:
     """A run without its weights."""
     run, config, document = read_run(path)
     tokenizer = Tokenizer.load(run.tokenizer)
+
+    def weights(expected: Signatures | None) -> dict[str, Tensor]:
+        folder = run.weights_folder() if checkpoint is None else checkpoint_folder(run, checkpoint)
+        return load_weights(folder, expected, moving_average=config.train.ema > 0)
+
     try:
-        return run, config, tokenizer, shapes_of(config, tokenizer, document)
+        shapes, seen = shapes_of(config, tokenizer, document["data"]), Seen.from_json(document["data"].get("seen"))
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
             f"{run.tokenizer} and {run.config} do not belong together ({error}). Copy the run again."
         ) from None
+    vectors = document["data"].get("word_vectors", {})
+    return Opened(path, config, tokenizer, shapes, weights, word_vectors=vectors, seen=seen)
 
 
-def paper_model(run: RunDirectory, config: Config, shapes: Shapes) -> nn.Module:
-    """The model that a run's config claims, without memory; the run may be a stranger's."""
-    try:
-        return model_on_paper(config.model, shapes)
-    except ConfigError as error:
-        raise CheckpointError(f"{run.config}: {error}; it may be corrupt or untrusted. Copy the run again.") from None
+def open_to_start(path: Path, checkpoint: int | None = None) -> Opened:
+    """A model to start from; CheckpointError for a run that has no weights yet, or not this checkpoint."""
+    if not is_published(path):
+        run = RunDirectory.open(path)
+        _ = run.weights_folder() if checkpoint is None else checkpoint_folder(run, checkpoint)
+    return open_model(path, checkpoint)
 
 
-def load_model(run: RunDirectory, config: Config, shapes: Shapes, checkpoint: int | None = None) -> nn.Module:
+def config_of(path: Path) -> Config:
+    """The settings of a run, or of published weights."""
+    return published_config(path) if is_published(path) else read_run(path)[1]
+
+
+def load_model(opened: Opened) -> nn.Module:
     """What the config claims is held against the memory before it is built, the file's shapes before they are read."""
+    paper = opened.on_paper()
     refuse_beyond_memory(
-        8 * parameters_in(paper_model(run, config, shapes)),
+        8 * parameters_in(paper),
         "load this model",
-        f"{run.config} may be corrupt or untrusted, for a config can claim any size",
+        f"{opened.config_file} may be corrupt or untrusted, for a config can claim any size",
     )
-    folder = run.weights_folder() if checkpoint is None else checkpoint_folder(run, checkpoint)
-    model = build_model(config.model, shapes)
-    expected = signatures_of(parameters_of(model))
-    load_parameters(model, load_weights(folder, expected, moving_average=config.train.ema > 0))
+    weights = opened.weights(signatures_of(parameters_of(paper)))
+    model = build_model(opened.config.model, opened.shapes)
+    load_parameters(model, weights)
     return model.eval()
 
 
@@ -89,7 +149,7 @@ def checkpoint_folder(run: RunDirectory, step: int) -> Path:
     return folder
 
 
-def trained_for(model: nn.Module, tokenizer: Tokenizer, config: Config) -> Trained:
+def trained_for(model: nn.Module, tokenizer: Tokenizer, config: Config, seen: Seen | None = None) -> Trained:
     """A model with all that it takes to use it."""
     return Trained(
         model=model,
@@ -100,17 +160,18 @@ def trained_for(model: nn.Module, tokenizer: Tokenizer, config: Config) -> Train
         limits=limits_of(config),
         generates=config.train.validate_output,
         budget=config.train.batch_tokens,
+        seen=seen,
     )
 
 
 def load_trained(path: str | Path, *, checkpoint: int | None = None) -> tuple[Trained, Config]:
-    """With the weights of `final/` if the run has ended, else of its last checkpoint, or of the one named."""
-    run, config, tokenizer, shapes = open_run(Path(path))
-    return trained_for(load_model(run, config, shapes, checkpoint), tokenizer, config), config
+    """A run, with the weights that `open_model` says, or published weights."""
+    opened = open_model(Path(path), checkpoint)
+    return trained_for(load_model(opened), opened.tokenizer, opened.config, opened.seen), opened.config
 
 
 def load(path: str | Path, *, checkpoint: int | None = None) -> Any:
-    """What the run's task makes of its model; for translation a `Translator`."""
+    """What the task of a run, or of published weights, makes of its model; for translation a `Translator`."""
     trained, config = load_trained(path, checkpoint=checkpoint)
     return task_of(config).open(trained)
 
@@ -159,15 +220,22 @@ def packed_rows(config: Config) -> int:
     return 0 if packed is None else packed(limits_of(config))
 
 
+def window_length(config: Config) -> int:
+    """How long the windows are into which a task cuts longer texts; 0 where it does not."""
+    windows = task_of(config).windows
+    return 0 if windows is None else windows(limits_of(config))
+
+
 def read_examples(
     corpora: Sequence[CorpusConfig], config: Config, tokenizer: Tokenizer, base: Path, read: Reader = read_rows
 ) -> Examples:
     """Every example of some corpora, as text and encoded."""
     columns = task_of(config).columns(config.data)
-    rows = [(row, corpus.tag) for corpus in corpora for row in read(columns, corpus, config.data, base)]
-    by_column = {column.name: [row[place] for row, _ in rows] for place, column in enumerate(columns)}
-    tags = [tag for _, tag in rows]
-    ids = encoded_rows(columns, [row for row, _ in rows], tokenizer, corpora, config.data, base, read)
+    read_from = [(corpus, list(read(columns, corpus, config.data, base))) for corpus in corpora]
+    rows = [row for _, own in read_from for row in own]
+    by_column = {column.name: [row[place] for row in rows] for place, column in enumerate(columns)}
+    tags = [corpus.tag for corpus, own in read_from for _ in own]
+    ids = encoded_rows(columns, rows, tokenizer, corpora, config.data, base, read)
     encoded = {
         column.name: [
             wrapped(column, [own], tokenizer, tag or None)[0] for own, tag in zip(ids[column.name], tags, strict=True)
@@ -175,4 +243,17 @@ def read_examples(
         for column in columns
     }
     examples = [{name: values[place] for name, values in encoded.items()} for place in range(len(rows))]
+    if task_of(config).refuses_long:
+        lines = [f"{base / corpus.name}:{number}" for corpus, own in read_from for number, _ in enumerate(own, start=1)]
+        refuse_long(columns, examples, limits_of(config), lines)
     return Examples(examples, {column.name: by_column[column.name] for column in columns if column.is_lines}, tags)
+
+
+def refuse_long(columns: Sequence[Column], examples: Sequence[Example], limits: Limits, lines: Sequence[str]) -> None:
+    """CorpusError, naming the line, for an example that is longer than the model's limit."""
+    for first, *further in joined_names(columns):
+        limit = limits.columns.get(first)
+        for line, example in zip(lines, examples, strict=True) if limit else ():
+            length = sum(len(example[name]) for name in (first, *further))
+            if length > (limit or length):
+                raise CorpusError(f"{line}: {too_long(length, limits)}")

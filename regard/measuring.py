@@ -37,7 +37,7 @@ def measure_run(
     before the model is asked."""
     trained, config = load_trained(run, checkpoint=checkpoint)
     files = {**files, **further_files(run, config.data.further, files, also)}
-    refuse_other_columns(run, [column.name for column in trained.columns], files)
+    refuse_other_columns(run, [column.name for column in trained.columns if column.has_file], files)
     named: dict[str, Any] = {name: str(path) for name, path in files.items()}
     corpus = CorpusConfig(tag=tag or "", **named)
     examples = read_examples([corpus], config, trained.tokenizer, Path(), read_separate)
@@ -71,7 +71,7 @@ def refuse_other_columns(run: Path, names: Sequence[str], files: Mapping[str, Pa
 def refuse_missing(columns: Sequence[Column], examples: Examples, files: Mapping[str, Path]) -> None:
     """CorpusError, naming file and line, where a further source is empty beside a text."""
     first = examples.texts.get(columns[0].name, ())
-    for column in columns[1:-1]:
+    for column in (each for each in columns[1:-1] if each.has_file):
         for number, (text, own) in enumerate(zip(first, examples.texts.get(column.name, ()), strict=False), start=1):
             if text.strip() and not own.strip():
                 raise is_empty(column, f"{files[column.name]}:{number}")

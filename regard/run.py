@@ -5,7 +5,7 @@
     metrics.jsonl    a JSON object a line, each with its step
     checkpoints/     one directory a checkpoint, named by its step
     store/           the tokenised corpus
-    start/           the weights of the run that it started from, if it did
+    start/           the weights that it took from the model it started from, if it did
     final/           the averaged weights, in the form of a checkpoint
     results.json     the scores at the end
     report.html      the page to look at, and its plots in plots/
@@ -186,6 +186,11 @@ class RunDirectory:
         """The settings as `write_config` got them; CheckpointError if they are damaged or of another version."""
         config = read_json_object(self.config, "Copy the run again from where it came from.")
         found = config.pop("format", None)
+        if found is None and "model_type" in config:
+            raise CheckpointError(
+                f"{self.path} holds published weights, and this needs a run. Start one from them: `regard train RECIPE "
+                f"--from {self.path} --out RUN`."
+            )
         if found != CONFIG_FORMAT:
             raise CheckpointError(
                 f"{self.config} has format {found!r}, this version of regard reads {CONFIG_FORMAT}. "
@@ -199,6 +204,11 @@ class RunDirectory:
 
         steps = committed_steps(self.checkpoints)
         return self.checkpoints / str(steps[-1]) if steps else None
+
+    def last_step(self) -> int:
+        """Of the last checkpoint; 0 where there is none."""
+        last = self.last_checkpoint()
+        return 0 if last is None else int(last.name)
 
     def weights_folder(self) -> Path:
         """Where the weights to translate with lie: `final/`, or in a run that has not ended the last checkpoint."""
@@ -224,11 +234,11 @@ class RunDirectory:
         """Saves the scores at the end."""
         write_atomically(self.results, (json.dumps(results, indent=1, sort_keys=True) + "\n").encode())
 
-    def write_start(self, folder: Path, *, moving_average: bool) -> None:
-        """Copies the weights of another run, so that this one can go on whatever becomes of that one."""
-        from regard.checkpoint import Checkpoint, load_weights, save_folder
+    def write_start(self, weights: "dict[str, Tensor]") -> None:
+        """Keeps what was taken from another model, so that this run can go on whatever becomes of that one."""
+        from regard.checkpoint import Checkpoint, save_folder
 
-        save_folder(self.start, Checkpoint(0, load_weights(folder, moving_average=moving_average), {}, {}))
+        save_folder(self.start, Checkpoint(0, weights, {}, {}))
 
     def _refuse_strange(self, names: list[str]) -> None:
         strange = [name for name in names if name not in OWN_NAMES]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from regard.errors import ConfigError
+from regard.naming import named
 
 KEY = "setting"
 
@@ -48,16 +49,18 @@ class Setting:
             return "" if math.isinf(self.low) else f"{self.low} or more"
         return f"above {self.low}, at most {self.high}" if self.above else f"{self.low} to {self.high}"
 
-    def check(self, key: str, value: Any) -> None:
-        """ConfigError for a value that is out of range (as NaN always is) or not among the choices."""
+    def check(self, name: str, value: Any) -> None:
+        """ConfigError for a value that is out of range (as NaN always is), of another kind or not among the choices."""
         if self.choices:
             if value not in self.choices:
-                raise ConfigError(f"{key}={value!r} is not one of {', '.join(self.choices)}")
+                raise ConfigError(f"{named(name, value)} is not one of {', '.join(self.choices)}")
             return
+        if not isinstance(value, int | float):
+            raise ConfigError(f"{named(name, value)} should be a number")
         note = f", where {self.special}" if self.special else ""
         if not self.low <= value <= self.high or (self.above and value == self.low):
             limits = f"be above {self.low} and at most" if self.above else f"lie between {self.low} and"
-            raise ConfigError(f"{key}={value} must {limits} {self.high}{note}")
+            raise ConfigError(f"{named(name, value)} must {limits} {self.high}{note}")
 
 
 def setting(default: Any, group: str, *, help: str, **rest: Any) -> Any:

@@ -42,6 +42,22 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "gru": {"width": 32, "cell": "gru"},
         "gru sentinel": {"width": 29, "cell": "gru", "sentinel": True},
     },
+    "decoder": {
+        "gpt": {"width": 24, "heads": 3, "layers": 2, "feedforward": 29, "activation": "gelu-tanh", "dropout": 0.0},
+        "llama": {
+            "width": 30,
+            "heads": 6,
+            "key_heads": 2,
+            "key_width": 6,
+            "layers": 2,
+            "feedforward": 29,
+            "activation": "swiglu",
+            "norm_kind": "rms",
+            "positions": "rotary",
+            "bias": "none",
+            "tied": False,
+        },
+    },
 }
 """Of architectures that have more to be made small than their width; each variant by its name."""
 

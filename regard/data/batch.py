@@ -87,6 +87,28 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokens:
+    """Texts as an encoder reads them: `input_ids`, `attention_mask` and `token_type_ids` of other libraries."""
+
+    ids: Int[Tensor, "B L"]
+    mask: Bool[Tensor, "B L"]  # True where a text has a token
+    segments: Int[Tensor, "B L"] | None = None  # which text of a pair, from 0; None: all of the first
+
+    @classmethod
+    def of(cls, *columns: Sequence[Row], fill: int = 0, length: int = 0) -> Self:
+        """One text each, or the texts of a pair side by side, padded on the right."""
+        joined = [np.concatenate([np.asarray(part) for part in row]) for row in zip(*columns, strict=True)]
+        ids = Padded.of(joined, fill=fill, length=length)
+        if len(columns) == 1:
+            return cls(ids.values, ids.mask)
+        numbers = [np.repeat(np.arange(len(columns)), list(map(len, row))) for row in zip(*columns, strict=True)]
+        return cls(ids.values, ids.mask, Padded.of(numbers, length=length).values)
+
+    def __len__(self) -> int:
+        return self.ids.size(0)
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Sentence pairs for one forward pass. The source, too, ends with the end symbol."""
 

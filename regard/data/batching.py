@@ -17,6 +17,7 @@ from regard.errors import ConfigError
 Indices = NDArray[np.int64]
 
 EPOCH_ORDER, REPEATS, BATCH_ORDER, DROPOUT = range(4)  # DROPOUT is the last: each column of text has one of its own
+ROW_BORDERS = 1 << 16
 """What a generator is for, so that two of them never share their numbers."""
 
 
@@ -59,9 +60,11 @@ def shuffled_examples(weights: NDArray[np.float64], seed: int, epoch: int) -> In
     return generator(seed, epoch, EPOCH_ORDER).permutation(examples_of_epoch(weights, seed, epoch))
 
 
-def lengths_of(examples: Sequence[Example], columns: Sequence[str]) -> NDArray[np.int64]:
-    """The longest of these columns, of each example."""
-    return np.array([max(len(example[name]) for name in columns) for example in examples], dtype=np.int64)
+def lengths_of(examples: Sequence[Example], rows: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """The longest row of each example; a row is one column or several (`joined_names`)."""
+    return np.array(
+        [max(sum(len(example[name]) for name in row) for row in rows) for example in examples], dtype=np.int64
+    )
 
 
 def check_budget(longest: int, budget: int) -> None:

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regard.data.documents import DOCUMENTS
+from regard.data.masking import MaskingConfig
 from regard.errors import ConfigError
 from regard.text.filters import FilterConfig
 
@@ -14,6 +16,8 @@ TAKEN = ("source", "target", "weight", "tag", "segment")
 """Keys of a corpus, and columns, that a further source cannot be called."""
 MEANINGS = ("order", "polygon", "tour")
 """Of positions."""
+SENTENCES = ("none", "next", "order")
+"""What is asked of two neighbouring lines."""
 
 
 @dataclass(frozen=True, init=False)
@@ -69,11 +73,23 @@ class DataConfig:
     positions: str = "order"
     """For columns of positions: what they mean, which decides how they are scored. order: as they stand; polygon: its
     corners, from any start in either direction, and its area; tour: a round trip through all points, and its length."""
+    pairs: bool = False
+    """For a label of two texts (task classify): the model reads the columns text and second side by side."""
+    longest_answer: int = 30
+    """The most words of an answer that is a part of a passage (task span)."""
+    sentences: str = "none"
+    """What a masked language model (task mlm) also learns of neighbouring lines, which it then reads as pairs: next =
+    whether the second text follows the first or is from elsewhere, order = whether the two stand in their order; none =
+    it reads each line alone. A blank line ends a document."""
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    documents: str = "line"
+    """For language models, what a text is: line, blank-line (the lines between two blank ones) or file (all of it).
+    Line breaks inside a text are part of it."""
     train: tuple[CorpusConfig, ...] = ()
     """Training corpora, a table each."""
     valid: tuple[CorpusConfig, ...] = ()
     """Validation corpora. If empty, a slice of the training pairs is held out, chosen by hash so that duplicates stay
-    together."""
+    together; where a text is a file, the last tenth of each."""
     test: tuple[CorpusConfig, ...] = ()
     """Test corpora, scored once when training has ended."""
     filters: FilterConfig = field(default_factory=FilterConfig)
@@ -83,6 +99,8 @@ class DataConfig:
             raise ConfigError(f"data.train has {len(self.train)} corpora; at most 255 fit, join some of them")
         self._check_names()
         self._check_numbers()
+        if self.documents not in DOCUMENTS:
+            raise ConfigError(f"data.documents={self.documents!r} is not one of {', '.join(DOCUMENTS)}")
         for corpus in (*self.valid, *self.test):
             if corpus.tag and corpus.tag not in self.tags:
                 raise ConfigError(f"the tag {corpus.tag!r} of {corpus.name} is not that of any corpus in data.train")
@@ -104,6 +122,10 @@ class DataConfig:
             raise ConfigError(f"data.numbers={self.numbers} must lie between 1 and 65,536")
         if self.positions not in MEANINGS:
             raise ConfigError(f"data.positions={self.positions!r} is not one of {', '.join(MEANINGS)}")
+        if self.longest_answer < 1:
+            raise ConfigError(f"data.longest_answer={self.longest_answer} must be at least 1")
+        if self.sentences not in SENTENCES:
+            raise ConfigError(f"data.sentences={self.sentences!r} is not one of {', '.join(SENTENCES)}")
         if self.positions != "order" and self.numbers != 2:
             raise ConfigError(
                 f"data.positions={self.positions!r} is about points of a plane, but data.numbers={self.numbers}; "
@@ -133,6 +155,11 @@ class DataConfig:
             "copy": self.copy,
             "numbers": self.numbers,
             "positions": self.positions,
+            "pairs": self.pairs,
+            "longest_answer": self.longest_answer,
+            "sentences": self.sentences,
+            "masking": asdict(self.masking),
+            "documents": self.documents,
         }
         corpora = {part: [each.to_table() for each in getattr(self, part)] for part in ("train", "valid", "test")}
         return table | corpora | {"filters": asdict(self.filters)}
@@ -140,7 +167,11 @@ class DataConfig:
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> "DataConfig":
         """The inverse."""
-        values: dict[str, Any] = {**table, "filters": FilterConfig(**table["filters"])}
+        values: dict[str, Any] = {
+            **table,
+            "filters": FilterConfig(**table["filters"]),
+            "masking": MaskingConfig(**table["masking"]),
+        }
         for part in ("train", "valid", "test"):
             values[part] = tuple(CorpusConfig(**each) for each in table[part])
         for names in ("also", "vectors"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.data.batching import Indices, Position, check_budget, plan_epoch
 from regard.data.bpe_dropout import resample
-from regard.data.columns import Example
+from regard.data.columns import Example, joined_names
 from regard.data.packing import Packed
 from regard.data.store import Series, Store
 from regard.text.tokenizer import Tokenizer
@@ -19,6 +20,20 @@ UNBOUNDED = 1 << 62
 
 Collate = Callable[[Sequence[Example]], Any]
 """Some examples as a batch of the task."""
+
+
+class Rows(Protocol):
+    """What an epoch's examples are made into, where a row is not just one of them."""
+
+    def __getitem__(self, row: int, /) -> Example: ...
+
+    def plan(self, budget: int, seed: int, epoch: int) -> list[Indices]:
+        """The batches of the epoch, by the numbers of their rows."""
+        ...
+
+
+Arrange = Callable[[Mapping[str, Series], NDArray[np.float64], int, int], Rows]
+"""(columns, weight of each example, seed, epoch) → the rows of that epoch."""
 
 
 class Feed:
@@ -36,21 +51,25 @@ class Feed:
         dropout: float = 0.0,
         max_length: int | None = None,
         packed: int = 0,
+        arrange: Arrange | None = None,
     ) -> None:
-        """`packed`: the first column is packed into rows of so many tokens; 0: each example is a row."""
+        """`packed`: the first column is packed into rows of so many tokens; 0: each example is a row, unless `arrange`
+        makes the rows."""
         self.store, self.tokenizer, self.collate = store, tokenizer, collate
         self.weights = np.asarray(corpus_weights, np.float64)[store.corpora]
-        self.budget, self.seed, self.dropout, self.packed = budget, seed, dropout, packed
-        self._longest = UNBOUNDED if packed else min(budget, max_length or budget)
+        self.budget, self.seed, self.dropout = budget, seed, dropout
+        self.packed, self.arrange = packed, arrange
+        is_cut = packed > 0 or arrange is not None
+        self._longest = UNBOUNDED if is_cut else min(budget, max_length or budget)
         self._plain = {column.name: store.column(column.name) for column in store.columns}
-        self._counted = [column.name for column in store.columns if column.counts]
-        if not packed:
+        self._counted = joined_names(store.columns)
+        if not is_cut:
             # Under dropout the first epochs may happen to fit: what cannot is said now, not in the middle of a night.
-            check_budget(max(int(self._plain[name].lengths.max(initial=0)) for name in self._counted), budget)
+            check_budget(max(int(row.max(initial=0)) for row in self._row_lengths(self._plain)), budget)
         self._epoch = -1
         self._batches: list[Indices] = []
         self._columns: dict[str, Series] = {}
-        self._rows: Packed | None = None
+        self._rows: Rows | None = None
 
     def batches_in(self, epoch: int) -> int:
         self._enter(epoch)
@@ -85,10 +104,17 @@ class Feed:
             name, series = next(iter(self._columns.items()))
             self._rows = Packed.of_epoch(name, series, self.weights, self.packed, self.seed, epoch)
             self._batches = self._rows.plan(self.budget, self.seed, epoch)
+        elif self.arrange is not None:
+            self._rows = self.arrange(self._columns, self.weights, self.seed, epoch)
+            self._batches = self._rows.plan(self.budget, self.seed, epoch)
         else:
-            lengths = [self._columns[name].lengths for name in self._counted]
+            lengths = self._row_lengths(self._columns)
             self._batches = plan_epoch(lengths, self.weights, budget=self.budget, seed=self.seed, epoch=epoch)
         self._epoch = epoch
+
+    def _row_lengths(self, columns: Mapping[str, Series]) -> list[NDArray[np.int64]]:
+        """Of each row that a model reads of an example: that of a column, or of several together."""
+        return [np.sum([columns[name].lengths for name in row], axis=0) for row in self._counted]
 
     def _drawn(self, epoch: int) -> dict[str, Series]:
         """Every column of text split anew by BPE-dropout."""

@@ -2,7 +2,8 @@
 
 The examples of an epoch, shuffled, are one stream; row n holds its tokens from n · length on. A row says which example
 each of its tokens is from, so that a model need not attend across them, and which token stands before its first where
-that is in the middle of an example.
+that is in the middle of an example. Where an example is longer than a row, the first row of an epoch is shorter by a
+random number of tokens, so that long examples are cut in other places in each epoch.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batching import BATCH_ORDER, Indices, generator, shuffled_examples
+from regard.data.batching import BATCH_ORDER, ROW_BORDERS, Indices, generator, shuffled_examples
 from regard.data.columns import Example
 from regard.data.store import Series
 
@@ -21,6 +22,8 @@ SEGMENT = "segment"
 """The column that a packed row has beside its own: the number of the example of each token."""
 BEFORE = "before"
 """Another: the one token of its first example that the row before holds last; empty where the example begins here."""
+SEEN = "seen"
+"""Another, of rows that overlap: as many entries as the row has first tokens that another row holds too."""
 
 
 def packed_in_order(name: str, examples: Sequence[Example], length: int) -> list[Example]:
@@ -49,20 +52,26 @@ class Packed:
     ends: NDArray[np.int64]
     """Where each example of the order ends in the stream."""
     length: int
+    missing: int = 0
+    """By how many tokens the first row is shorter."""
 
     @classmethod
     def of_epoch(
         cls, name: str, series: Series, weights: NDArray[np.float64], length: int, seed: int, epoch: int
     ) -> Packed:
         order = shuffled_examples(weights, seed, epoch)
-        return cls(name, series, order, np.cumsum(series.lengths[order]), length)
+        lengths = series.lengths[order]
+        is_long = int(lengths.max(initial=0)) > length
+        missing = int(generator(seed, epoch, ROW_BORDERS).integers(length)) if is_long else 0
+        return cls(name, series, order, np.cumsum(lengths), length, missing)
 
     def __len__(self) -> int:
-        """The last row may be shorter than the others."""
-        return -(-int(self.ends[-1]) // self.length) if len(self.ends) else 0
+        """The last row, too, may be shorter than the others."""
+        return -(-(int(self.ends[-1]) + self.missing) // self.length) if len(self.ends) else 0
 
     def __getitem__(self, row: int) -> Example:
-        begin, end = row * self.length, min((row + 1) * self.length, int(self.ends[-1]))
+        begin = max(row * self.length - self.missing, 0)
+        end = min((row + 1) * self.length - self.missing, int(self.ends[-1]))
         first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (begin, end - 1))
         ids, segments, before = list[NDArray[np.int64]](), list[NDArray[np.int64]](), np.empty(0, np.int64)
         for place in range(first, last + 1):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from regard.data.columns import SOURCE, TARGET, Column
 from regard.data.config import DataConfig
 from regard.errors import RunError
 from regard.text.tokenizer import TokenizerConfig
+from regard.text.word_vectors import WordVectorsConfig
 
 Say = Callable[[int, int, str], None]
 
@@ -38,6 +39,7 @@ class Assignment:
     """What people call the examples."""
     hashes: dict[str, str] | None = None
     """What the files were when the run began; others are refused before a store is touched."""
+    word_vectors: WordVectorsConfig = field(default_factory=WordVectorsConfig)
 
     def to_json(self) -> str:
         return json.dumps(
@@ -49,12 +51,14 @@ class Assignment:
                 "given_tokenizer": self.given_tokenizer,
                 "noun": self.noun,
                 "hashes": self.hashes,
+                "word_vectors": asdict(self.word_vectors),
             }
         )
 
     @classmethod
     def from_json(cls, text: str) -> "Assignment":
         values = json.loads(text)
+        vectors: dict[str, Any] = {**values["word_vectors"], "columns": tuple(values["word_vectors"]["columns"])}
         return cls(
             data=DataConfig.from_table(values["data"]),
             tokenizer=TokenizerConfig(**values["tokenizer"]),
@@ -63,6 +67,7 @@ class Assignment:
             given_tokenizer=values["given_tokenizer"],
             noun=values["noun"],
             hashes=values["hashes"],
+            word_vectors=WordVectorsConfig(**vectors),
         )
 
 

@@ -1,9 +1,9 @@
-"""Columns that speak of each other: positions that point into one, labels for its words."""
+"""Columns that speak of each other: positions that point into one, labels for its words, spans of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.data.columns import Column, ColumnError, Encoded, word_starts
+from regard.data.columns import Column, ColumnError, Encoded, word_places
 from regard.errors import ConfigError
 from regard.text.tokenizer import Tokenizer
 
@@ -21,7 +21,7 @@ def check_related(columns: Sequence[Column], rows: Sequence[Row], encoded: Mappi
         other = columns[places[column.of]]
         for number, (row, own) in enumerate(zip(rows, encoded[column.name], strict=True)):
             length = len(encoded[column.of][number])
-            has_words = column.kind == "labels" and other.kind == "text"
+            has_words = other.kind == "text" and (column.kind == "labels" or column.per_token)
             count = len(row[places[column.of]].split()) if has_words else length
             if why := mismatch(column, own, count, "word" if has_words else "position"):
                 raise ColumnError(f"{why} Mend the line.", column, row[places[column.name]], row)
@@ -31,6 +31,8 @@ def mismatch(column: Column, own: Encoded, count: int, what: str) -> str:
     """Why a column does not fit the one it is of; empty if it does."""
     if column.kind == "labels":
         return "" if len(own) == count else labels_differ(column, len(own), count, what)
+    if column.per_token and (len(own) != 2 or own[0] > own[1]):
+        return f"the {column.name} should be two words of {column.of}, counted from 0: a span's first and last."
     most = max(own, default=-1)
     return "" if most < count else f"the {column.name} {most} is beyond {column.of}, which has {some(count, what)}."
 
@@ -44,27 +46,31 @@ def some(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def spread_labels(
+def spread_words(
     columns: Sequence[Column], rows: Sequence[Row], encoded: Mapping[str, list[Encoded]], tokenizer: Tokenizer
 ) -> dict[str, list[Encoded]]:
-    """The same, where labels with `per_token` stand at the first token of their words."""
+    """The same, where columns with `per_token` speak of tokens instead of words."""
     found = dict(encoded)
     places = {column.name: place for place, column in enumerate(columns)}
     for column in columns:
         if not column.per_token:
             continue
-        text = columns[places[column.of]]
-        none = len(tokenizer.labels[column.name])
+        text, spread = columns[places[column.of]], at_starts if column.kind == "labels" else at_ends
         found[column.name] = [
-            at_starts(own, word_starts(text, tokenizer, row[places[column.of]]), len(ids), none)
+            spread(own, word_places(text, tokenizer, row[places[column.of]]), len(ids))
             for row, own, ids in zip(rows, encoded[column.name], encoded[column.of], strict=True)
         ]
     return found
 
 
-def at_starts(labels: Encoded, starts: Sequence[int], length: int, none: int) -> list[int]:
-    """A label for each of `length` tokens: a word's at its first, and `none` at the others."""
-    spread = [none] * length
-    for label, start in zip(labels, starts, strict=True):
-        spread[start] = int(label)
+def at_starts(labels: Encoded, words: Sequence[tuple[int, int]], length: int) -> list[int]:
+    """For each of `length` tokens 0, or where a word begins its label plus 1."""
+    spread = [0] * length
+    for label, (first, _) in zip(labels, words, strict=True) if length else ():
+        spread[first] = int(label) + 1
     return spread
+
+
+def at_ends(span: Encoded, words: Sequence[tuple[int, int]], _: int) -> list[int]:
+    """The first token of a span's first word, and the last token of its last."""
+    return [words[int(span[0])][0], words[int(span[1])][1]]

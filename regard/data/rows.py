@@ -1,7 +1,7 @@
 """Rows in: for each example its columns as they lie in the files, a line or vectors, all of the same number."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from regard.data.columns import Column, ColumnError, Encoded, plain
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.copying import with_own_words
-from regard.data.relations import check_related, spread_labels
+from regard.data.documents import read_documents
+from regard.data.relations import check_related, spread_words
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
 from regard.text.tokenizer import Tokenizer
@@ -28,26 +29,55 @@ Reader = Callable[[Sequence[Column], CorpusConfig, DataConfig, Path], Iterator[R
 
 def read_rows(columns: Sequence[Column], corpus: CorpusConfig, data: DataConfig, base: Path) -> Iterator[Row]:
     """Every example of a corpus. CorpusError, naming the file and the line, where the columns part."""
-    paths = corpus.paths(base)
-    if len(columns) == 2 and all(column.is_lines for column in columns):
-        first, second = (paths.get(column.name) for column in columns)
+    paths, own = corpus.paths(base), [column for column in columns if column.has_file]
+    if len(own) == 2 and all(column.is_lines for column in own):
+        first, second = (paths.get(column.name) for column in own)
         assert first is not None
-        return read_pairs(CorpusFiles(first, second, *data.languages))
-    return aligned([(paths[column.name], read_column(column, paths[column.name])) for column in columns])
+        rows = read_pairs(CorpusFiles(first, second, *data.languages))
+    else:
+        rows = aligned([(paths[column.name], read_column(column, paths[column.name])) for column in own])
+    return completed(columns, rows)
 
 
 def read_separate(columns: Sequence[Column], corpus: CorpusConfig, _: DataConfig, base: Path) -> Iterator[Row]:
     """Every example of files that were given column by column: lines, whatever the files are called."""
-    paths = corpus.paths(base)
-    read = [list(read_column(column, paths[column.name])) for column in columns]
-    count, first = len(read[0]), paths[columns[0].name]
-    for column, values in zip(columns, read, strict=True):
+    paths, own = corpus.paths(base), [column for column in columns if column.has_file]
+    read = [list(read_column(column, paths[column.name])) for column in own]
+    count, first = len(read[0]), paths[own[0].name]
+    for column, values in zip(own, read, strict=True):
         if len(values) != count:
             raise CorpusError(
                 f"{paths[column.name]} has {len(values):,} lines and {first} {count:,}; each file has one for each "
                 f"example"
             )
-    return zip(*read, strict=True)
+    return completed(columns, zip(*read, strict=True))
+
+
+def completed(columns: Sequence[Column], rows: Iterator[Row]) -> Iterator[Row]:
+    """Rows of the columns that have files, with those that are made from them."""
+    if any(column.follows for column in columns):
+        rows = two_by_two(rows)
+    own = [column.name for column in columns if column.kind != "starts"]
+    again = [own.index(column.of) for column in columns if column.kind == "starts"]
+    return ((*row, *(row[place] for place in again)) for row in rows) if again else rows
+
+
+def two_by_two(rows: Iterator[Row]) -> Iterator[Row]:
+    """The lines of a document in pairs of neighbours, each line once; a blank line ends a document.
+
+    A last line without a neighbour joins the second of the pair before it; one that is a document of its own has an
+    empty neighbour.
+    """
+    waiting: list[str] = []
+    for (line,) in chain(rows, [("",)]):
+        if line.strip():
+            waiting.append(line)
+            if len(waiting) == 4:
+                yield waiting[0], waiting[1]
+                waiting = waiting[2:]
+        elif waiting:
+            yield waiting[0], " ".join(waiting[1:])
+            waiting = []
 
 
 def encoded_rows(
@@ -64,7 +94,7 @@ def encoded_rows(
     try:
         encoded = {column.name: plain(column, [row[n] for row in rows], tokenizer) for n, column in enumerate(columns)}
         check_related(columns, rows, encoded)
-        return with_own_words(columns, rows, spread_labels(columns, rows, encoded, tokenizer), tokenizer)
+        return with_own_words(columns, rows, spread_words(columns, rows, encoded, tokenizer), tokenizer)
     except ColumnError as bad:
         raise located(bad, columns, corpora, data, base, read) from None
 
@@ -103,7 +133,7 @@ def beside(path: Path) -> Path | None:
 
 
 def read_column(column: Column, path: Path) -> Iterator[Any]:
-    return read_lines(path) if column.is_lines else read_vectors(path)
+    return read_documents(path, column.documents) if column.is_lines else read_vectors(path)
 
 
 def aligned(readers: Sequence[tuple[Path, Iterator[Any]]]) -> Iterator[Row]:

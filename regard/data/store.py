@@ -2,13 +2,15 @@
 
 A store is a directory: `shard-00000.source.bin` (the ids of a column, one after another), `shard-00000.source.ends.bin`
 (where each example ends), the same for every other column, `shard-00000.corpus.bin` (which corpus an example is from),
-`valid-00000.…` for what is validated on, with its text in `valid.source` …, and `meta.json`, written last, with the
-key: a hash of everything that went in. Where BPE-dropout is on, `….words.bin` hold the words instead, and
-`source.types.json` what they are.
+`valid-00000.…` for what is validated on, with its text in `valid.source` … (as JSON strings where a text may hold line
+breaks), and `meta.json`, written last, with the key: a hash of everything that went in. Where BPE-dropout is on,
+`….words.bin` hold the words instead, and `source.types.json` what they are. `source.vectors.npy` has the word vectors
+of a vocabulary, where any are given.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -81,6 +83,12 @@ class Series:
         return np.concatenate([shard.lengths for shard in self.shards])
 
 
+def series_of(rows: Sequence[Encoded]) -> Series:
+    """Given rows of ids as a column."""
+    values = np.concatenate([np.asarray(row, np.int64) for row in rows]) if rows else np.empty(0, np.int64)
+    return Series.over([Ragged(values, np.cumsum([len(row) for row in rows], dtype=np.int64))])
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
     """The examples of a run, encoded, each column with the symbols around it."""
@@ -130,7 +138,9 @@ class Store:
     def valid_texts(self) -> dict[str, list[str]]:
         """Their columns as text, and under "tag" their tags. Read as bytes, for a CR inside a line ends none."""
         parts = [*(column.name for column in self.columns if column.is_lines), "tag"]
-        return {part: (self.folder / f"valid.{part}").read_bytes().decode().split("\n")[:-1] for part in parts}
+        texts = {part: (self.folder / f"valid.{part}").read_bytes().decode().split("\n")[:-1] for part in parts}
+        breaks = [column.name for column in self.columns if column.has_breaks]
+        return texts | {name: [json.loads(line) for line in texts[name]] for name in breaks}
 
     def _series(self, part: str, name: str, layout: Layout) -> Series:
         shards = self.meta["shards"] if part == TRAIN else self.meta["valid_shards"]
@@ -201,6 +211,31 @@ class StoreWriter:
 def file_sizes(folder: Path) -> dict[str, int]:
     """Of all files but the meta."""
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name != META}
+
+
+def file_sums(folder: Path) -> dict[str, str]:
+    """SHA-256 of all files but the meta."""
+    sums: dict[str, str] = {}
+    for name in file_sizes(folder):
+        with (folder / name).open("rb") as file:
+            sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return sums
+
+
+def damage(folder: Path, meta: Mapping[str, Any]) -> str:
+    """What is wrong with the files that a meta tells of; empty where they are as they were written.
+
+    A flipped byte would train on other tokens, or end in an index out of range after hours.
+    """
+    sizes = file_sizes(folder)
+    for name, size in meta["files"].items():
+        if name not in sizes:
+            return f"{folder / name} is gone"
+        if sizes[name] != size:
+            return f"{folder / name} has {sizes[name]:,} bytes instead of {size:,}"
+    sums = file_sums(folder) if "sums" in meta else {}  # a store of version 0.1 has none
+    wrong = [name for name in sums if sums[name] != meta["sums"].get(name)]
+    return f"{folder / wrong[0]} is not what was written: its checksum differs" if wrong else ""
 
 
 def sync_files(folder: Path) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded
 from regard.data.columns import Example
-from regard.data.packing import BEFORE, SEGMENT
+from regard.data.packing import BEFORE, SEEN, SEGMENT
 from regard.text.symbols import Symbols
 
 
@@ -44,8 +44,9 @@ class TextBatch:
     target_out: Int[Tensor, "B T"]  # x1 … xn </s>
     target_mask: Bool[Tensor, "B T"]
     begins: Bool[Tensor, "B T"]  # where a text begins, or goes on after a cut: nothing before may be looked at
+    scored: Bool[Tensor, "B T"]  # what the loss counts: all that is no padding, and not also in another row
     steps: Steps
-    num_tokens: int
+    num_tokens: int  # scored ones
 
 
 def text_batch(examples: Sequence[Example], symbols: Symbols, name: str = "text") -> TextBatch:
@@ -58,13 +59,17 @@ def text_batch(examples: Sequence[Example], symbols: Symbols, name: str = "text"
     for row, example in enumerate(examples):
         for token in example.get(BEFORE, []):
             inputs[row, 0] = int(token)
+    scored = text.mask.clone()
+    for row, example in enumerate(examples):
+        scored[row, : len(example.get(SEEN, []))] = False
     return TextBatch(
         target_in=inputs.masked_fill(~text.mask, symbols.pad),
         target_out=text.values,
         target_mask=text.mask,
         begins=begins,
+        scored=scored,
         steps=side_by_side(begins, text.mask),
-        num_tokens=int(text.mask.sum()),
+        num_tokens=int(scored.sum()),
     )
 
 

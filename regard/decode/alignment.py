@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ConfigError
+from regard.naming import named
 from regard.text.tokenizer import Codec, Tokenizer
 
 Pairs = tuple[tuple[int, int], ...]
@@ -33,7 +34,7 @@ class Heads:
             return cls()
         layer, dot, head = text.partition(".")
         if not layer.isdecimal() or int(layer) < 1 or (dot and (not head.isdecimal() or int(head) < 1)):
-            raise ConfigError(f"--alignment {text!r} is not mean, LAYER or LAYER.HEAD, for example 4.1")
+            raise ConfigError(f"{named('alignment', text)} is not mean, LAYER or LAYER.HEAD, for example 4.1")
         return cls(int(layer) - 1, int(head) - 1 if dot else -1)
 
     def of(self, attention: Float[Tensor, "T Y N S"]) -> Float[Tensor, "T S"]:

@@ -6,8 +6,10 @@ None of it changes a result; only the padded length could, so it depends on the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from regard.decode.job import Job
+if TYPE_CHECKING:
+    from regard.decode.job import Job
 
 SHORTEST, STRIDE = 16, 8
 """Sources are padded to so much at least, and to a multiple of 8: then each begins at the same alignment in memory."""

@@ -60,18 +60,15 @@ class Beams:
         return self._last.flatten()
 
     def admit(self, requests: Sequence[tuple[int, Request]]) -> None:
-        """Each lane with one empty hypothesis; its other places are unused."""
+        """Each lane with one hypothesis, of which nothing is written but what was read; its other places are unused."""
         lanes = [lane for number, request in requests for lane in self._lanes_of(number, request)]
         count, width, nbest = len(lanes), self.config.width, self.config.nbest
         totals = torch.full((count, width), -math.inf, device=self._totals.device)
         totals[:, 0] = 0.0
         self._lanes += lanes
         self._totals = torch.cat([self._totals, totals])
-        self._tokens = torch.cat([self._tokens, self._tokens.new_zeros(count, width, self._tokens.size(2))])
-        self._truths = torch.cat([self._truths, self._truths.new_zeros(count, width, self._truths.size(2))])
-        self._last = torch.cat([self._last, self._last.new_full((count, width), self.symbols.start)])
+        self._admit_tokens([request.begun for _, request in requests for _ in range(self.config.groups)])
         self._kept = torch.cat([self._kept, self._kept.new_full((count, nbest), -math.inf)])
-        self._lengths = torch.cat([self._lengths, self._lengths.new_zeros(count)])
         self._limits = torch.cat([self._limits, self._limits.new_tensor([lane.limit for lane in lanes])])
         self._asks = self._asks or any(lane.demands != NO_DEMANDS for lane in lanes)
         lengths = 1 + max(lane.limit for lane in lanes)
@@ -79,6 +76,22 @@ class Beams:
             self._penalty = penalty_table(self.config, 1 << lengths.bit_length()).to(self._totals.device)
         if self.config.coverage_penalty:
             self._admit_sources([request for _, request in requests])
+
+    def _admit_tokens(self, begun: Sequence[tuple[int, ...]]) -> None:
+        """Lanes that begin with these tokens, which are in all their places."""
+        count, width = len(begun), self.config.width
+        self._longest = max(self._longest, *map(len, begun))
+        missing = -(-self._longest // ROOM) * ROOM - self._tokens.size(2)
+        if missing > 0:
+            self._tokens, self._truths = (F.pad(table, (0, missing)) for table in (self._tokens, self._truths))
+        tokens = self._tokens.new_zeros(count, width, self._tokens.size(2))
+        for lane, own in enumerate(begun):
+            tokens[lane, :, : len(own)] = tokens.new_tensor(own)
+        last = self._last.new_tensor([own[-1] if own else self.symbols.start for own in begun])
+        self._tokens = torch.cat([self._tokens, tokens])
+        self._truths = torch.cat([self._truths, self._truths.new_zeros(count, width, self._truths.size(2))])
+        self._last = torch.cat([self._last, last[:, None].expand(-1, width)])
+        self._lengths = torch.cat([self._lengths, self._lengths.new_tensor([len(own) for own in begun])])
 
     def extend(
         self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None
@@ -111,18 +124,29 @@ class Beams:
         self._keep(~leaving)
         return rows.flatten()
 
+    def rows_of(self, number: int) -> list[int]:
+        """The rows of a request."""
+        width = self.config.width
+        lanes = [lane for lane, each in enumerate(self._lanes) if each.number == number]
+        return [lane * width + place for lane in lanes for place in range(width)]
+
+    def written_by(self, row: int) -> list[int]:
+        """What the hypothesis of a row has written, what was read for it counted."""
+        lane, place = divmod(row, self.config.width)
+        return self._tokens[lane, place, : int(self._lengths[lane])].tolist()
+
     # Growing
 
     def _lanes_of(self, number: int, request: Request) -> list[Lane]:
         found: list[Hypothesis] = []
         phrases = request.demands.phrases
-        progress = [Progress.first(phrases)] * self.config.width if phrases else []
+        progress = [Progress.first(phrases).after(request.begun)] * self.config.width if phrases else []
         lanes = [
             Lane(number, group, request.limit, request.demands, found, progress) for group in range(self.config.groups)
         ]
         if self.recorder is not None:
             for lane in lanes:
-                self.recorder.begin(self._tree(lane), self.symbols.start)
+                self.recorder.begin(self._tree(lane), self.symbols.start, request.begun)
         return lanes
 
     def _written(self) -> Written:

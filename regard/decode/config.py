@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
 from regard.errors import ConfigError
+from regard.naming import named
 from regard.setting import setting, settings_of
 
 if TYPE_CHECKING:
@@ -113,23 +114,26 @@ class SearchConfig:
 
     def __post_init__(self) -> None:
         for key, each in SETTINGS.items():
-            each.check(f"decode.{key}", getattr(self, key))
+            value = getattr(self, key)
+            each.check(key, value)
+            if key in WHOLE and not isinstance(value, int):
+                raise ConfigError(f"{named(key, value)} should be a whole number")
         if not self.sample:
             self._refuse_sampling_settings()
             if self.nbest > self.beam:
-                raise ConfigError(f"decode.nbest={self.nbest} must lie between 1 and decode.beam={self.beam}")
+                raise ConfigError(f"{named('nbest', self.nbest)} must lie between 1 and {named('beam', self.beam)}")
         if self.beam % self.groups:
-            raise ConfigError(f"decode.groups={self.groups} must divide decode.beam={self.beam}")
+            raise ConfigError(f"{named('groups', self.groups)} must divide {named('beam', self.beam)}")
         if self.max_length and self.min_length >= self.max_length:
             raise ConfigError(
-                f"decode.min_length={self.min_length} leaves no room for the end symbol in "
-                f"decode.max_length={self.max_length}"
+                f"{named('min_length', self.min_length)} leaves no room for the end symbol in "
+                f"{named('max_length', self.max_length)}"
             )
 
     def _refuse_sampling_settings(self) -> None:
         for key, default in SAMPLING_DEFAULTS.items():
             if getattr(self, key) != default:
-                raise ConfigError(f"decode.{key}={getattr(self, key)} has no effect without decode.sample=true")
+                raise ConfigError(f"{named(key, getattr(self, key))} has no effect without {named('sample', True)}")
 
     @property
     def penalises(self) -> bool:
@@ -162,6 +166,7 @@ class SearchConfig:
 
 
 SETTINGS = settings_of(SearchConfig)
+WHOLE = frozenset(each.name for each in fields(SearchConfig) if isinstance(each.default, int))
 SAMPLING_DEFAULTS: dict[str, Any] = {
     each.name: each.default for each in fields(SearchConfig) if SETTINGS[each.name].sampling_only
 }

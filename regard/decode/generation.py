@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+END, STOPPED, LENGTH, CONTEXT = "end", "stop", "length", "context"
+"""Why a text has ended: an end symbol, a stop string, the asked length, a context that was full."""
+
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One prompt and what a language model wrote behind it. Neither holds a line break."""
+    """One prompt and what a language model wrote behind it. Without line breaks, if the model was trained on lines."""
 
     prompt: str
     continuation: str
@@ -18,11 +21,14 @@ class Generation:
     tokens: tuple[str, ...]
     """Of the continuation."""
     finished: bool
-    """False where the length limit cut it."""
+    """False where the asked length or the context cut it."""
     token_scores: tuple[float, ...] = ()
     """The log-probability of each token, and of the end symbol where one came."""
     alternatives: tuple[Generation, ...] = ()
     """The others of the n best, best first; when sampling, the other draws."""
+    reason: str = END
+    """Why it ended: end (an end symbol came), stop (a stop string, whose tokens are still among `tokens`), length (the
+    asked length) or context (the context was full)."""
 
     @property
     def text(self) -> str:
@@ -39,5 +45,6 @@ class Generation:
             "tokens": list(self.tokens),
             "token_scores": list(self.token_scores),
             "finished": self.finished,
+            "reason": self.reason,
         }
         return own | ({"nbest": [other.to_json() for other in self.alternatives]} if self.alternatives else {})

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from regard.decode.alignment import Heads
 from regard.decode.config import SearchConfig
 from regard.decode.request import Demands
-from regard.decode.wording import Terms, ends_at, forbids_words, holds_term, known_tokens, whole
+from regard.decode.tally import Tally
+from regard.decode.wording import Terms, either, ends_at, forbids_longer, forbids_words, holds_term, known_tokens, whole
 from regard.errors import ConfigError
+from regard.naming import named
+from regard.text.memory import Memory
+from regard.text.placeholders import Keeping
 from regard.text.tokenizer import Codec
 
 
@@ -34,8 +37,8 @@ class Job:
     """A translation is complete before the first of these; it is not part of it."""
     terms: Terms
     """(source term, target term): where the source holds the one, the translation holds the other."""
-    keep: tuple[Any, ...]
-    """Patterns: what they match in the source comes out unchanged."""
+    keep: Keeping
+    """What comes out unchanged."""
     # What is given beside the text.
     heads: Heads | None
     attention: bool
@@ -43,21 +46,30 @@ class Job:
     tree: bool
     # How.
     tag: str | None
+    split: str
     long: str
     batch_tokens: int
     batch_size: int
     progress: Callable[[int], None]
     report: Callable[[str], None]
+    memory: Memory | None = None
+    """What people have translated already."""
+    memory_threshold: int = 75
+    """Texts of the memory that are like a text to so many per cent are reported."""
+    tally: Tally = field(default_factory=Tally)
+    """What became of the texts so far."""
 
     def __post_init__(self) -> None:
         for option, texts in {"ban": self.banned, "require": self.required, "stop": self.stop}.items():
             if not all(text.strip() for text in texts):
-                raise ConfigError(f"--{option} is given an empty text; leave it out, or name a word")
+                raise ConfigError(f"{named(option)} is given an empty text; leave it out, or name a word")
         targets = tuple(target for _, target in self.terms)
         for option, texts in {"prefix": (self.prefix,), "require": self.required, "terms": targets}.items():
             for text in texts:
                 if self.banned and re.search("|".join(map(whole, self.banned)), text):
-                    raise ConfigError(f"--{option} {text!r} holds a word that --ban forbids; leave one of them out")
+                    raise ConfigError(
+                        f"{named(option, text)} holds a word that {named('ban')} forbids; leave one of them out"
+                    )
 
     @property
     def rows(self) -> int:
@@ -72,9 +84,11 @@ class Job:
         wanted = [target for term, target in self.terms if holds_term(source, term)]
         wanted = [*(self.required if first else ()), *wanted, *kept]
         prefix = known_tokens(codec, joiner, self.prefix, "prefix") if self.prefix and first else ()
+        judges = [forbids_words(codec, joiner, self.banned, end)] if self.banned else []
+        judges += [forbids_longer(codec, joiner, words)] if (words := wanted[: len(wanted) - len(kept)]) else []
         return Demands(
             prefix=tuple(prefix),
             phrases=tuple(tuple(known_tokens(codec, joiner, text, "phrase")) for text in wanted),
-            forbids=forbids_words(codec, joiner, self.banned, end) if self.banned else None,
+            forbids=either(judges),
             ends=ends_at(codec, joiner, self.stop) if self.stop else None,
         )

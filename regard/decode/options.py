@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypedDict
 
 from regard.decode.alignment import Heads
-from regard.decode.config import SAMPLING_DEFAULTS, SearchConfig
+from regard.decode.config import SAMPLING_DEFAULTS, SETTINGS, SearchConfig
 from regard.decode.job import Job
 from regard.decode.wording import Terms, read_terms
 from regard.errors import ConfigError
-from regard.text.keep import compiled
+from regard.naming import named
+from regard.text.memory import Memory
+from regard.text.placeholders import Keeping
 
 LONG = ("split", "window", "refuse")
+SPLIT = ("auto", "always", "never")
 BATCH_TOKENS = 8192
 
 
@@ -49,13 +53,18 @@ class Options(SearchOptions, total=False):
 
     # The wording: as in `Job`.
     prefix: str | None
-    banned: Sequence[str]
-    required: Sequence[str]
+    ban: Sequence[str]
+    require: Sequence[str]
     stop: Sequence[str]
     terms: str | Path | Terms | None
     """A terminology file, or its pairs."""
     keep: Sequence[str]
-    """Patterns: what they match in the source comes out unchanged."""
+    """Regular expressions: what they match in the source comes out unchanged, as placeholders, tags, entities and
+    addresses do anyway. `numbers` keeps numbers too, `none` nothing but what is asked for."""
+    memory: str | Path | Memory | None
+    """A translation memory, such as a TMX file: texts that are in it are not translated again."""
+    memory_threshold: int
+    """Texts of the memory that are like a text to so many per cent, 1 to 100, are reported."""
     # What is given beside the text.
     alignment: str | None
     """`mean`, or the layer and head (`4.1`) whose attention says which source word each word came from."""
@@ -68,8 +77,11 @@ class Options(SearchOptions, total=False):
     # How.
     tag: str | None
     """The corpus tag that the model was trained to see in front of the source."""
+    split: str
+    """Whether the sentences of a line are translated one by one: auto, where training knew fewer of them in a line or
+    shorter lines; always; never."""
     long: str
-    """What becomes of an input longer than those the model was trained on: split, window or refuse."""
+    """What becomes of a sentence that is still longer than those the model was trained on: split, window or refuse."""
     batch_tokens: int
     """Bounds beam × sentences × padded source of a batch: memory, never the result."""
     batch_size: int
@@ -83,46 +95,63 @@ class Options(SearchOptions, total=False):
 SEARCH = frozenset(each.name for each in fields(SearchConfig))
 
 
-def job_for(base: SearchConfig, options: Options) -> Job:
-    """ConfigError for options that make no sense, or not together."""
+class UnknownOptionError(ConfigError, TypeError):
+    """A keyword that is none: a TypeError too, as Python has it."""
+
+
+def nearest(name: str) -> str:
+    """The one that was probably meant."""
+    close = get_close_matches(name, Options.__annotations__, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def job_for(base: SearchConfig, options: Options, languages: tuple[str, str] = ("", "")) -> Job:
+    """ConfigError for options that make no sense, or not together; `languages` are those of the model."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     unknown = given.keys() - Options.__annotations__.keys()
     if unknown:
-        raise TypeError(f"translate() has no option {min(unknown)!r}")
+        raise UnknownOptionError(f"there is no option {min(unknown)!r}{nearest(min(unknown))}")
     sampling = given.get("sample", base.sample)
     refuse_contradictions(given, sampling)
-    terms = given.get("terms", ())
+    terms, memory = given.get("terms", ()), given.get("memory")
     return Job(
         config=search_config(base, given, sampling),
-        prefix=given.get("prefix", ""),
-        banned=several(given.get("banned", ())),
-        required=several(given.get("required", ())),
-        stop=several(given.get("stop", ())),
+        prefix=text("prefix", given.get("prefix", "")),
+        banned=several("ban", given.get("ban", ())),
+        required=several("require", given.get("require", ())),
+        stop=several("stop", given.get("stop", ())),
         terms=read_terms(Path(terms)) if isinstance(terms, str | Path) else tuple(terms),
-        keep=compiled(several(given.get("keep", ()))),
+        keep=Keeping.of(several("keep", given.get("keep", ()))),
         heads=Heads.parse(given["alignment"]) if "alignment" in given else None,
         attention=given.get("attention", False),
         trace=checked("trace", given.get("trace", 0), 0),
         tree=given.get("tree", False),
         tag=given.get("tag"),
+        split=one_of("split", given.get("split", "auto"), SPLIT),
         long=one_of("long", given.get("long", "split"), LONG),
         batch_tokens=checked("batch_tokens", given.get("batch_tokens", BATCH_TOKENS), 1),
         batch_size=checked("batch_size", given.get("batch_size", 0), 0),
         progress=given.get("progress", ignore),
         report=given.get("report", ignore),
+        memory=Memory.read(Path(memory), languages) if isinstance(memory, str | Path) else memory,
+        memory_threshold=percent("memory_threshold", given.get("memory_threshold", 75)),
     )
 
 
 def search_config(base: SearchConfig, given: dict[str, Any], sampling: bool) -> SearchConfig:
     """The run's settings with those of the call over them; what belongs to sampling falls away without it."""
     search = {name: value for name, value in given.items() if name in SEARCH}
+    for name, value in search.items():
+        SETTINGS[name].check(name, value)
     if not sampling:
         search = SAMPLING_DEFAULTS | search
         if "nbest" not in search:
             search["nbest"] = min(base.nbest, search.get("beam", base.beam))
     config = replace(base, **search)
-    if (given.get("required") or given.get("terms")) and config.width < 2:
-        raise ConfigError("--require and --terms need a beam of 2 or more, for example --beam 5")
+    if (given.get("require") or given.get("terms")) and config.width < 2:
+        raise ConfigError(
+            f"{named('require')} and {named('terms')} need a beam of 2 or more, for example {named('beam', 5)}"
+        )
     return config
 
 
@@ -131,34 +160,50 @@ def refuse_contradictions(given: dict[str, Any], sampling: bool) -> None:
     if not sampling:
         for name in SAMPLING_DEFAULTS:
             if name in given and given[name] != SAMPLING_DEFAULTS[name]:
-                raise ConfigError(f"{option(name)} has no effect without --sample")
+                raise ConfigError(f"{named(name)} has no effect without {named('sample', True)}")
         return
     for name, harmless in {"beam": 1, "groups": 1, "coverage_penalty": 0, "tree": False}.items():
         if given.get(name, harmless) != harmless:
-            raise ConfigError(f"{option(name)} searches and --sample draws; give one of the two")
-    if given.get("required") or given.get("terms"):
-        raise ConfigError("--require and --terms need a beam and --sample draws; leave one of them out")
+            raise ConfigError(f"{named(name)} searches and {named('sample', True)} draws; give one of the two")
+    if given.get("require") or given.get("terms"):
+        raise ConfigError(
+            f"{named('require')} and {named('terms')} need a beam and {named('sample', True)} draws; leave one of them "
+            f"out"
+        )
 
 
-def several(texts: str | Sequence[str]) -> tuple[str, ...]:
+def several(name: str, texts: Any) -> tuple[str, ...]:
     """One text is one, not its letters."""
-    return (texts,) if isinstance(texts, str) else tuple(texts)
+    if isinstance(texts, str):
+        return (texts,)
+    if not isinstance(texts, Iterable):
+        raise ConfigError(f"{named(name, texts)} should be a text, or several")
+    return tuple(text(name, each) for each in texts)
 
 
-def option(name: str) -> str:
-    """A keyword as the command line spells it."""
-    return f"--{name.replace('_', '-')}"
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{named(name)} should be text, not {value!r}")
+    return value
 
 
-def checked(name: str, value: int, low: int) -> int:
+def checked(name: str, value: Any, low: int) -> int:
+    if not isinstance(value, int):
+        raise ConfigError(f"{named(name, value)} should be a whole number")
     if value < low:
-        raise ConfigError(f"{option(name)} {value} must be {low} or more")
+        raise ConfigError(f"{named(name, value)} must be {low} or more")
+    return value
+
+
+def percent(name: str, value: int) -> int:
+    if not 1 <= value <= 100:
+        raise ConfigError(f"{named(name, value)} must lie between 1 and 100, in per cent")
     return value
 
 
 def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
     if value not in allowed:
-        raise ConfigError(f"{option(name)} {value!r} is not one of {', '.join(allowed)}")
+        raise ConfigError(f"{named(name, value)} is not one of {', '.join(allowed)}")
     return value
 
 

@@ -50,6 +50,13 @@ class Progress:
             return Progress(self.waiting[:at] + self.waiting[at + 1 :], (), self.met + len(part))
         return replace(self, part=part)
 
+    def after(self, tokens: Iterable[int]) -> Progress:
+        """After these tokens, one by one."""
+        found = self
+        for token in tokens:
+            found = found.advance(token)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

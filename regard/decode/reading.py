@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.data.columns import Column
-from regard.decode.alignment import Alignment, align, source_words, target_words
+from regard.decode.alignment import Alignment, Heads, align, source_words, target_words
 from regard.decode.candidates import Hypothesis
 from regard.decode.forced import Forced
 from regard.decode.job import Job
@@ -65,12 +65,13 @@ class Reading:
 
     def _align(self, unit: Unit, tokens: Sequence[int], forced: Forced, job: Job, text: str) -> Alignment | None:
         """`text` is what the tokens became; words that a stop string cut off are not in it."""
-        if job.heads is None:
+        heads = job.heads or (Heads() if unit.aligned else None)
+        if heads is None:
             return None
         tags = len(self.source.before(self.tokenizer, job.tag))
         attention = [look[:, :, tags:] for look in forced.attention]
         words = source_words(self.tokenizer, unit.text), target_words(unit.codec, tokens)
-        return align(attention, job.heads, *words).of_first(len(text.split()))
+        return align(attention, heads, *words).of_first(len(text.split()))
 
     def tree(self, recorder: Recorder | None, number: int, unit: Unit, job: Job) -> dict[str, Any] | None:
         if recorder is None:

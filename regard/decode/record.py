@@ -70,8 +70,12 @@ class Recorder:
 
     trees: dict[int, Tree] = field(default_factory=dict)
 
-    def begin(self, sentence: int, start_id: int) -> None:
-        self.trees[sentence] = Tree([Node(-1, start_id, 0.0, 0.0, 0, OPEN)])
+    def begin(self, sentence: int, start_id: int, begun: Sequence[int] = ()) -> None:
+        """`begun` are tokens that the model has read before the first step, which are not scored."""
+        tokens = enumerate((start_id, *begun))
+        self.trees[sentence] = Tree(
+            [Node(step - 1, token, 0.0, 0.0, step, OPEN) for step, token in tokens], [len(begun)]
+        )
 
     def extend(self, sentence: int, opened: Sequence[Child], others: Sequence[Child]) -> None:
         """One step: the new beam in its order, and what ended or fell out. A place that nothing fills has −∞."""

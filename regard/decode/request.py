@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.decode.config import SearchConfig
 from regard.decode.phrases import Progress
 from regard.errors import ConfigError
 from regard.models.interface import Source
+from regard.naming import named
 
 Judge = Callable[[Sequence[int]], bool]
 """Asked of a hypothesis' tokens, the newest last."""
@@ -45,6 +46,14 @@ class Request:
     """Names its noise when sampling: equal names get equal noise."""
     seed: int | None = None
     """Of its noise; None: that of the search."""
+    begun: tuple[int, ...] = ()
+    """How the translation begins, where the model has read that before the first step: these tokens count towards
+    lengths, penalties, n-grams and phrases as those of a prefix do, but they are not scored."""
+
+    def read(self) -> Request:
+        """The same, once the model has read the prefix."""
+        demands = self.demands
+        return replace(self, demands=replace(demands, prefix=()), begun=demands.prefix) if demands.prefix else self
 
     def check(self, config: SearchConfig) -> None:
         """ConfigError for what no search can meet."""
@@ -54,7 +63,7 @@ class Request:
         if len(demands.prefix) >= limit:
             raise ConfigError(
                 f"the prefix has {len(demands.prefix)} tokens, but the translation at most {limit}, end symbol "
-                "counted; shorten the prefix, or raise --max-extra or --max-length"
+                f"counted; shorten the prefix, or raise {named('max_extra')} or {named('max_length')}"
             )
         if not demands.phrases:
             return
@@ -62,10 +71,10 @@ class Request:
         if needed > limit:
             raise ConfigError(
                 f"the phrases that must appear need {needed} tokens, but the translation may have {limit}; "
-                "raise --max-extra or --max-length"
+                f"raise {named('max_extra')} or {named('max_length')}"
             )
         if config.width < 2 or config.sample:
-            raise ConfigError("phrases that must appear need a beam of 2 or more, for example --beam 5")
+            raise ConfigError(f"phrases that must appear need a beam of 2 or more, for example {named('beam', 5)}")
 
 
 def name_of(ids: Sequence[int]) -> int:
@@ -75,7 +84,5 @@ def name_of(ids: Sequence[int]) -> int:
 
 def tokens_needed(demands: Demands) -> int:
     """The fewest tokens of a translation that holds its prefix and phrases, the end symbol counted."""
-    lacking = Progress.first(demands.phrases)
-    for token in demands.prefix:
-        lacking = lacking.advance(token)
+    lacking = Progress.first(demands.phrases).after(demands.prefix)
     return len(demands.prefix) + sum(map(len, lacking.waiting)) - len(lacking.part) + 1

@@ -66,15 +66,23 @@ class Draws:
         return self._last
 
     def admit(self, requests: Sequence[tuple[int, Request]]) -> None:
-        """Each with all its draws, of which nothing is written."""
+        """Each with all its draws, of which nothing is written but what was read."""
         rows = [row for number, request in requests for row in self._rows_of(number, request)]
-        count, room = len(rows), self._tokens.size(1)
         self._rows += rows
-        self._tokens = torch.cat([self._tokens, self._tokens.new_zeros(count, room)])
-        self._truths = torch.cat([self._truths, self._truths.new_zeros(count, room)])
-        self._last = torch.cat([self._last, self._last.new_full((count,), self.symbols.start)])
-        self._lengths = torch.cat([self._lengths, self._lengths.new_zeros(count)])
+        self._admit_tokens([request.begun for _, request in requests for _ in range(self.width)])
         self._limits = torch.cat([self._limits, self._limits.new_tensor([row.limit for row in rows])])
+
+    def _admit_tokens(self, begun: Sequence[tuple[int, ...]]) -> None:
+        """Rows that begin with these tokens."""
+        self._widen(max(map(len, begun)))
+        tokens = self._tokens.new_zeros(len(begun), self._tokens.size(1))
+        for row, own in enumerate(begun):
+            tokens[row, : len(own)] = tokens.new_tensor(own)
+        self._tokens = torch.cat([self._tokens, tokens])
+        self._truths = torch.cat([self._truths, self._truths.new_zeros(tokens.shape)])
+        last = self._last.new_tensor([own[-1] if own else self.symbols.start for own in begun])
+        self._last = torch.cat([self._last, last])
+        self._lengths = torch.cat([self._lengths, self._lengths.new_tensor([len(own) for own in begun])])
 
     def extend(self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None) -> Int[Tensor, " R2"]:
         """A token drawn for each row; the rows that go on."""
@@ -95,6 +103,14 @@ class Draws:
             self.done.pop(number, None)
         return self._keep(self._last.new_tensor([each.number not in numbers for each in self._rows], dtype=torch.bool))
 
+    def rows_of(self, number: int) -> list[int]:
+        """The rows of a request."""
+        return [row for row, each in enumerate(self._rows) if each.number == number]
+
+    def written_by(self, row: int) -> list[int]:
+        """What a row has written, what was read for it counted."""
+        return self._tokens[row, : int(self._lengths[row])].tolist()
+
     def _keep(self, wanted: Bool[Tensor, " R"]) -> Int[Tensor, " R2"]:
         """Only these rows, which are returned."""
         staying = wanted.nonzero().flatten()
@@ -110,11 +126,16 @@ class Draws:
         return [Draw(number, draw, noise, request.limit, request.demands, found) for draw in range(self.config.nbest)]
 
     def _grow(self, tokens: Int[Tensor, " R"], scores: Float[Tensor, " R"]) -> None:
-        if int(self._lengths.max()) == self._tokens.size(1):
-            self._tokens, self._truths = (F.pad(table, (0, ROOM)) for table in (self._tokens, self._truths))
+        self._widen(int(self._lengths.max()) + 1)
         self._tokens.scatter_(1, self._lengths[:, None], tokens[:, None])
         self._truths.scatter_(1, self._lengths[:, None], scores[:, None])
         self._last, self._lengths = tokens, self._lengths + 1
+
+    def _widen(self, longest: int) -> None:
+        """Room for so many tokens."""
+        missing = -(-longest // ROOM) * ROOM - self._tokens.size(1)
+        if missing > 0:
+            self._tokens, self._truths = (F.pad(table, (0, missing)) for table in (self._tokens, self._truths))
 
     def _noisy(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
         """The logits after every rule, with noise; −∞ for what may not be drawn."""
@@ -138,7 +159,7 @@ class Draws:
         tokens = noisy.topk(1).indices[:, 0]  # as greedy search does it, where some are equal
         for row, each in enumerate(self._rows):
             judge = each.demands.forbids
-            past = [] if judge is None else self._written_by(row)
+            past = [] if judge is None else self.written_by(row)
             while judge is not None and is_forbidden(judge, [*past, int(tokens[row])], each.limit, self.symbols.end):
                 noisy[row, tokens[row]] = -math.inf
                 tokens[row] = noisy[row].topk(1).indices[0]
@@ -146,19 +167,16 @@ class Draws:
                     break
         return tokens, (noisy.gather(1, tokens[:, None])[:, 0] == -math.inf) | noisy.isnan().any(1)
 
-    def _written_by(self, row: int) -> list[int]:
-        return self._tokens[row, : int(self._lengths[row])].tolist()
-
     def _stopped(self) -> Bool[Tensor, " R"]:
         """True where a row is complete without an end symbol."""
         stopped = torch.zeros(len(self._rows), dtype=torch.bool, device=self._tokens.device)
         for row, each in enumerate(self._rows):
             if each.demands.ends is not None:
-                stopped[row] = each.demands.ends(self._written_by(row))
+                stopped[row] = each.demands.ends(self.written_by(row))
         return stopped
 
     def _record(self, row: int, *, finished: bool, ended: bool) -> None:
-        ids = self._written_by(row)
+        ids = self.written_by(row)
         scores = self._truths[row, : len(ids)].tolist()
         score = math.fsum(scores)
         rank = score / self.config.penalty(len(ids))

@@ -26,12 +26,13 @@ from torch import Tensor
 from regard.decode.beams import Beams
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
+from regard.decode.context import Context
 from regard.decode.forced import looking_step, mean_attention
 from regard.decode.record import Recorder
 from regard.decode.request import Request
 from regard.decode.sample import Draws
 from regard.errors import ConfigError
-from regard.models.interface import Attentive, Decodable, Source
+from regard.models.interface import Attentive, Decodable, Prompted, Source
 
 
 @runtime_checkable
@@ -51,6 +52,10 @@ class Frontier(Protocol):
     ) -> Int[Tensor, " R2"]: ...
 
     def cancel(self, numbers: Collection[int]) -> Int[Tensor, " R2"]: ...
+
+    def rows_of(self, number: int) -> list[int]: ...
+
+    def written_by(self, row: int) -> list[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +89,19 @@ class Rows:
 
 
 class Stepper:
-    """Searches, or with `config.sample` draws, for every sentence that was admitted and has not left."""
+    """Searches, or with `config.sample` draws, for every sentence that was admitted and has not left.
 
-    def __init__(self, model: Decodable, config: SearchConfig, recorder: Recorder | None = None) -> None:
+    A model that is `Prompted` reads the prefixes of new requests in one pass. With a `window` it has read at most so
+    many positions of each hypothesis at any time: where they are full, it reads the newest half again (`Context`).
+    """
+
+    def __init__(
+        self, model: Decodable, config: SearchConfig, recorder: Recorder | None = None, *, window: int = 0
+    ) -> None:
         self.model, self.config, self.recorder = model, config, recorder
+        self._context = Context(model, window) if isinstance(model, Prompted) else None
+        if window and self._context is None:
+            raise ConfigError("this model cannot read a text again, so that its context cannot slide")
         self._looks = config.coverage_penalty > 0 and not config.sample
         if self._looks and not isinstance(model, Attentive):
             raise ConfigError("decode.coverage_penalty needs a model that attends to its source")
@@ -95,6 +109,7 @@ class Stepper:
         """The numbers of the requests that are not finished."""
         self._frontier: Frontier | None = None
         self._state: Any = None
+        self._read: list[int] = []  # positions that each row of the state has read, where there is a window
         self._fresh: list[int] = []  # the requests that have taken no step and have one row of the state; the last ones
         self._admitted = 0
 
@@ -111,16 +126,14 @@ class Stepper:
         for request in requests:
             request.check(self.config)
         numbers = list(range(self._admitted, self._admitted + len(requests)))
-        alike: dict[tuple[torch.Size, ...], list[tuple[int, Request]]] = {}
+        alike: dict[tuple[Any, ...], list[tuple[int, Request]]] = {}
         for number, request in zip(numbers, requests, strict=True):
-            shape = tuple(one.values.shape for one in request.source.inputs)
-            alike.setdefault(shape, []).append((number, request))
+            alike.setdefault(self._shape(request), []).append((number, request))
         with torch.inference_mode():
             # The bits of an encoder depend on the padded length, so each has a call of its own.
-            sources = [Source.joined([request.source for _, request in group]) for group in alike.values()]
-            states = [self.model.start(source) for source in sources]
-            for group, source, state in zip(alike.values(), sources, states, strict=True):
-                self._join(group, state, source.values.device)
+            states = [self._first_state([request for _, request in group]) for group in alike.values()]
+            for group, (state, read) in zip(alike.values(), states, strict=True):
+                self._join(group, state, read)
         self._admitted += len(requests)
         self.open.update(numbers)
         return numbers
@@ -144,6 +157,8 @@ class Stepper:
             return
         with torch.inference_mode():
             rows, last = self._rows(self._frontier), self._frontier.last_tokens
+            self._slide(self._frontier, rows)
+            self._read = [length + 1 for length in self._read]
             logits, state, looks = looking_step(self.model, rows.narrow(last), self._state, self._looks)
             chosen = self._frontier.extend(rows.widen(logits), None if looks is None else mean_attention(looks))
             self._fresh = []
@@ -160,8 +175,29 @@ class Stepper:
         self.open.difference_update(done)
         return done
 
-    def _join(self, group: Sequence[tuple[int, Request]], state: Any, device: torch.device) -> None:
+    def written(self, number: int) -> list[list[int]]:
+        """The tokens so far of the open hypotheses of a request, a prefix counted; none once it is finished."""
+        frontier = self._frontier
+        return [] if frontier is None else [frontier.written_by(row) for row in frontier.rows_of(number)]
+
+    def _shape(self, request: Request) -> tuple[Any, ...]:
+        """Equal for requests that the model may read in one call."""
+        if self._context is not None:
+            return (self._context.padded(request.demands.prefix),)
+        return tuple(one.values.shape for one in request.source.inputs)
+
+    def _first_state(self, requests: Sequence[Request]) -> tuple[Any, list[int]]:
+        """A row per request, and how many positions of its text the model has read in each."""
+        if self._context is not None:
+            device = requests[0].source.values.device
+            return self._context.read([request.demands.prefix for request in requests], device)
+        return self.model.start(Source.joined([request.source for request in requests])), [0] * len(requests)
+
+    def _join(self, group: Sequence[tuple[int, Request]], state: Any, read: list[int]) -> None:
         """Let requests join that are encoded in `state`, one row per request."""
+        device = group[0][1].source.values.device
+        if self._context is not None:
+            group = [(number, request.read()) for number, request in group]
         if self._frontier is None:
             symbols = self.model.symbols
             self._frontier = (
@@ -175,6 +211,8 @@ class Stepper:
             self._fresh += [number for number, _ in group]
         self._frontier.admit(group)
         self._state = state if self._state is None else self._state.join(state)
+        if self._context is not None and self._context.window:
+            self._read += read
 
     def _rows(self, frontier: Frontier) -> Rows:
         fresh, width = len(self._fresh), frontier.width
@@ -182,10 +220,29 @@ class Stepper:
 
     def _continue(self, state: Any, parents: Int[Tensor, " R"], rows: int) -> None:
         """Go on with the rows `parents` of a state that has `rows`."""
+        if self._read:
+            self._read = [self._read[row] for row in parents.tolist()]
         if not len(parents):
             self._state = None
         else:
             self._state = state if is_identity(parents, rows) else state.reorder(parents)
+
+    def _slide(self, frontier: Frontier, rows: Rows) -> None:
+        """Read the newest half again for every row whose window is full."""
+        context = self._context
+        if context is None or context.window not in self._read:
+            return
+        last = frontier.last_tokens
+        full = [row for row, read in enumerate(self._read) if read == context.window]
+        staying = [row for row, read in enumerate(self._read) if read < context.window]
+        places = rows.narrow(torch.arange(len(last), device=last.device)).tolist()
+        state, read = context.read([frontier.written_by(places[row]) for row in full], last.device)
+        if staying:
+            state = self._state.reorder(last.new_tensor(staying)).join(state)
+        order = last.new_tensor([*staying, *full]).argsort()
+        self._state = state if is_identity(order, rows.count) else state.reorder(order)
+        for row, length in zip(full, read, strict=True):
+            self._read[row] = length
 
 
 def is_identity(parents: Int[Tensor, " R"], rows: int) -> bool:

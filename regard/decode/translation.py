@@ -6,7 +6,7 @@ Axes: T tokens of the translation, S source positions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jaxtyping import Float
@@ -38,6 +38,13 @@ class Translation:
     of layers and heads. None unless asked for, of a model that does not attend, and of a line translated in parts."""
     trace: tuple[Step, ...] = ()
     tree: Mapping[str, Any] | None = None
+    """Of a line translated in parts: `{"parts": […]}`."""
+    warnings: tuple[str, ...] = ()
+    """What a person should look at: text, placeholders or numbers that may be lost."""
+    origin: str = ""
+    """`copied`: there was nothing to translate; `memory`: the translation memory; empty: the model."""
+    marked: str = ""
+    """The text with the tags of the document it is from, as marks (`text/inline.py`); empty where it had none."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; what was not asked for is not there."""
@@ -57,6 +64,10 @@ class Translation:
             own["trace"] = [step.to_json() for step in self.trace]
         if self.tree is not None:
             own["tree"] = dict(self.tree)
+        if self.origin:
+            own["origin"] = self.origin
+        if self.warnings:
+            own["warnings"] = list(self.warnings)
         return own | ({"nbest": [other.to_json() for other in self.alternatives]} if self.alternatives else {})
 
 
@@ -65,6 +76,8 @@ BLANK = Translation(text="", score=0.0, tokens=(), finished=True)
 
 def merged(line: Line, translations: Sequence[Translation], joiner: str) -> Translation:
     """The translation of a line from those of its units; nothing follows one that a stop string has ended."""
+    if not line.parts:
+        return replace(BLANK, text=line.reused or line.text, origin="memory" if line.reused else "copied")
     if line.whole:
         return translations[0]
     done = 1 + next((place for place, one in enumerate(translations) if is_stopped(one)), len(translations) - 1)
@@ -72,7 +85,18 @@ def merged(line: Line, translations: Sequence[Translation], joiner: str) -> Tran
     text = line.join([one.text for one in kept])
     pairs = zip(line.parts, kept, strict=True)
     alignment = joined_alignment(list(pairs), line.text, text, joiner) if line.apart else None
-    return joined(kept, text.rstrip() if done < len(kept) else text, alignment)
+    whole = joined(kept, text.rstrip() if done < len(kept) else text, alignment)
+    return replace(whole, alternatives=joined_alternatives(line, kept)) if line.apart and done == len(kept) else whole
+
+
+def joined_alternatives(line: Line, best: Sequence[Translation]) -> tuple[Translation, ...]:
+    """Of rank r: the parts of rank r, or the last that a part has. Scores are sums, and so in order too."""
+    ranked = [(one, *one.alternatives) for one in best]
+    wholes: list[Translation] = []
+    for rank in range(1, max(map(len, ranked))):
+        parts = [each[min(rank, len(each) - 1)] for each in ranked]
+        wholes.append(joined(parts, line.join([part.text for part in parts]), None))
+    return tuple(wholes)
 
 
 def is_stopped(translation: Translation) -> bool:
@@ -81,7 +105,8 @@ def is_stopped(translation: Translation) -> bool:
 
 
 def joined(translations: Sequence[Translation], text: str, alignment: Alignment | None) -> Translation:
-    """Several as one: scores are summed, tokens concatenated; there are no alternatives to the whole."""
+    """Several as one: scores are summed, tokens concatenated."""
+    trees = [dict(one.tree) for one in translations if one.tree is not None]
     return Translation(
         text=text,
         score=sum(one.score for one in translations),
@@ -90,6 +115,8 @@ def joined(translations: Sequence[Translation], text: str, alignment: Alignment 
         token_scores=tuple(score for one in translations for score in one.token_scores),
         alignment=alignment,
         trace=tuple(step for one in translations for step in one.trace),
+        tree={"parts": trees} if trees else None,
+        warnings=tuple(warning for one in translations for warning in one.warnings),
     )
 
 

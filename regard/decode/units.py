@@ -1,6 +1,6 @@
 """What is translated at once: lines as text, and their units as the model reads them.
 
-A line is one unit, or several where it is too long or holds what must stay.
+A line is one unit, or several: its sentences where training knew fewer in a line, and pieces where it is too long.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from regard.data.columns import Encoded
+from regard.data.seen import FAMILIAR, Lines
 from regard.decode.job import Job
 from regard.decode.request import Demands
 from regard.errors import RegardError
 from regard.text.fitting import fits, join_windows, split_to_fit, windows_to_fit
-from regard.text.sentences import rejoined
+from regard.text.inline import Lifted
+from regard.text.placeholders import NOTHING, Keeping
+from regard.text.sentences import Piece, rejoined, sentences_around
 from regard.text.tokenizer import Codec
 
 OVERLAP = 0.25
@@ -32,6 +35,16 @@ class Line:
     join: Join
     apart: bool = True
     """The parts share no words."""
+    place: str = ""
+    """Its name in messages."""
+    keep: Keeping = NOTHING
+    """What of it comes out unchanged."""
+    lifted: Lifted | None = None
+    """With the tags that it had, to be put back; `text` is without them."""
+    reused: str = ""
+    """Its translation, where the memory has it."""
+    is_plain: bool = True
+    """It was given as text, and not encoded already."""
 
     @property
     def whole(self) -> bool:
@@ -52,6 +65,9 @@ class Unit:
     """Of its line."""
     further: tuple[Encoded, ...] = ()
     """Further sources, as the model reads them."""
+    keep: Keeping = NOTHING
+    aligned: bool = False
+    """Which of its words became which is asked for, to put tags back."""
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -70,36 +86,109 @@ class Prepared:
     """Of all lines, in order."""
 
 
-def plan_line(
-    text: str,
-    size: Callable[[str], int],
-    limit: int | None,
-    *,
-    long: str,
-    language: str,
-    place: str,
-    report: Callable[[str], None],
-) -> Line:
-    """A line that fits is one part; a longer one is split, windowed or refused, and said so."""
-    if limit is None or fits_surely(text, limit) or fits(text, size, limit):
-        return Line(text, (text,), only)
-    if long == "whole":
-        raise RegardError(
-            f"{place} has {size(text):,} tokens, but the model was trained on at most {limit:,}. A model of several "
-            "sources reads each as a whole: shorten the line."
-        )
-    if long == "refuse":
-        raise RegardError(
-            f"{place} has {size(text):,} tokens, but the model was trained on at most {limit:,}. "
-            "Split the line into sentences, or let --long split or --long window do it."
-        )
-    if long == "window":
-        windows = windows_to_fit(text, size, limit, int(limit * OVERLAP))
-        report(f"{place} is longer than the {limit:,} tokens the model was trained on: {len(windows):,} windows")
-        return Line(text, tuple(window.text for window in windows), partial(join_windows, windows), apart=False)
-    pieces = split_to_fit(text, size, limit, language)
-    report(f"{place} is longer than the {limit:,} tokens the model was trained on: split into {len(pieces):,}")
-    return Line(text, tuple(piece.text for piece in pieces), partial(rejoined, pieces))
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What a text may be like that is translated as a whole, and why."""
+
+    tokens: int | None = None
+    """At most."""
+    why: str = ""
+    """Said of a text that is longer: `has more tokens than …`."""
+    seen: Lines | None = None
+    """The texts that the model was trained on, if known: one with more sentences than they had is split."""
+    cut: int | None = None
+    """Tokens of the pieces where a text has to be cut; None: as many as there may be."""
+
+    @property
+    def sentences(self) -> int:
+        """That are translated together where a line is split: as many as half of the training lines had."""
+        return 1 if self.seen is None else max(self.seen.sentences[0.5], 1)
+
+    def takes(self, pieces: Sequence[Piece], size: Callable[[str], int], text: str) -> bool:
+        """Whether training knew texts of so many sentences and so long."""
+        if self.seen is None or len(pieces) < 2:
+            return True
+        most = self.seen.tokens[FAMILIAR]
+        return len(pieces) <= self.seen.sentences[FAMILIAR] and fits(text, size, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How lines become parts."""
+
+    whole: Whole
+    size: Callable[[str], int]
+    split: str
+    """auto, always, never."""
+    long: str
+    """split, window, refuse; whole: the line cannot be cut."""
+    language: str
+    report: Callable[[str], None]
+
+    def line(self, text: str, place: str, kept: Sequence[tuple[int, int]] = ()) -> Line:
+        """A line in parts: its sentences where training knew fewer in a line; what is still too long is split,
+        windowed or refused, and said so. `kept` are stretches that no sentence may end in."""
+        pieces = self._sentences(text, kept)
+        if len(pieces) == 1:
+            return self._long(text, place)
+        inner = [self._long(piece.text, place) for piece in pieces]
+        parts = tuple(part for line in inner for part in line.parts)
+        return Line(text, parts, partial(join_lines, pieces, inner), all(line.apart for line in inner), place)
+
+    def _sentences(self, text: str, kept: Sequence[tuple[int, int]]) -> list[Piece]:
+        """The stretches of a line that are translated apart, if it is not translated as a whole."""
+        alone = [Piece(text, "")]
+        if self.split == "never" or self.long == "whole" or (self.split == "auto" and self.whole.seen is None):
+            return alone
+        pieces = sentences_around(text, kept, self.language)
+        if self.split == "always":
+            return pieces if len(pieces) > 1 else alone
+        return alone if self.whole.takes(pieces, self.size, text) else self._grouped(pieces)
+
+    def _grouped(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """Neighbours together, as many as training lines had."""
+        most = self.whole.seen.tokens[FAMILIAR] if self.whole.seen is not None else 0
+        groups: list[list[Piece]] = []
+        for piece in pieces:
+            if groups and len(groups[-1]) < self.whole.sentences:
+                joint = Piece("".join(one.text + one.separator for one in groups[-1]) + piece.text, piece.separator)
+                if fits(joint.text, self.size, most):
+                    groups[-1].append(piece)
+                    continue
+            groups.append([piece])
+        return [
+            Piece("".join(one.text + one.separator for one in group[:-1]) + group[-1].text, group[-1].separator)
+            for group in groups
+        ]
+
+    def _long(self, text: str, place: str) -> Line:
+        limit = self.whole.tokens
+        if limit is None or fits_surely(text, limit) or fits(text, self.size, limit):
+            return Line(text, (text,), only, place=place)
+        if self.long in ("whole", "refuse"):
+            remedy = (
+                "A model of several sources reads each as a whole: shorten the line."
+                if self.long == "whole"
+                else "Split the line into sentences, or let --long split or --long window do it."
+            )
+            raise RegardError(f"{place} has {self.size(text):,} tokens, more than {self.whole.why}. {remedy}")
+        limit = self.whole.cut or limit
+        if self.long == "window":
+            windows = windows_to_fit(text, self.size, limit, int(limit * OVERLAP))
+            self.report(f"{place} is longer than {self.whole.why}: {len(windows):,} windows")
+            texts = tuple(window.text for window in windows)
+            return Line(text, texts, partial(join_windows, windows), apart=False, place=place)
+        pieces = split_to_fit(text, self.size, limit, self.language)
+        self.report(f"{place} is longer than {self.whole.why}: split into {len(pieces):,}")
+        return Line(text, tuple(piece.text for piece in pieces), partial(rejoined, pieces), place=place)
+
+
+def join_lines(pieces: Sequence[Piece], lines: Sequence[Line], translations: Sequence[str]) -> str:
+    """The translations of all parts of all pieces of a line as one text."""
+    rest, texts = iter(translations), list[str]()
+    for line in lines:
+        texts.append(line.join([next(rest) for _ in line.parts]))
+    return rejoined(pieces, texts)
 
 
 def fits_surely(text: str, limit: int) -> bool:

@@ -8,8 +8,12 @@ from pathlib import Path
 
 from regard.decode.request import Judge
 from regard.errors import ConfigError, CorpusError
+from regard.text.encodings import decoded
+from regard.text.sentences import IS_SPACELESS, SPACELESS
 from regard.text.tokenizer import Codec, join_pieces
 
+LETTER = rf"[^\W{SPACELESS}]"
+"""Of a script with spaces between words, or a digit."""
 Terms = tuple[tuple[str, str], ...]
 
 
@@ -27,15 +31,31 @@ def forbids_words(codec: Codec, joiner: str, banned: Sequence[str], end: int) ->
     return forbids
 
 
+def forbids_longer(codec: Codec, joiner: str, required: Sequence[str]) -> Judge:
+    """Whether a text holds one of these only as a part of a longer word, as `chat` in `chats`."""
+    patterns = [(re.compile(re.escape(word)), re.compile(whole(word))) for word in required]
+
+    def forbids(tokens: Sequence[int]) -> bool:
+        text = text_of(codec, joiner, tokens)
+        return any(anywhere.search(text) and not alone.search(text) for anywhere, alone in patterns)
+
+    return forbids
+
+
+def either(judges: Sequence[Judge]) -> Judge | None:
+    """What one of them forbids; None of none."""
+    return (lambda tokens: any(judge(tokens) for judge in judges)) if judges else None
+
+
 def ends_at(codec: Codec, joiner: str, stops: Sequence[str]) -> Judge:
     """Whether a text holds one of these."""
     return lambda tokens: before_stop(text_of(codec, joiner, tokens), stops) is not None
 
 
 def before_stop(text: str, stops: Sequence[str]) -> str | None:
-    """The text before the first stop string; None where there is none."""
+    """The text before the first stop string, without the space between them; None where there is none."""
     places = [place for stop in stops if (place := text.find(stop)) >= 0]
-    return text[: min(places)] if places else None
+    return text[: min(places)].rstrip() if places else None
 
 
 def text_of(codec: Codec, joiner: str, tokens: Sequence[int]) -> str:
@@ -55,9 +75,12 @@ def known_tokens(codec: Codec, joiner: str, text: str, what: str) -> list[int]:
 
 
 def whole(text: str, behind: str = "") -> str:
-    """A pattern for a text that is not part of a longer word; `behind` it, where it ends with a letter or a digit."""
-    left = r"(?<!\w)" if text[0].isalnum() else ""
-    right = rf"(?!\w){behind}" if text[-1].isalnum() else ""
+    """A pattern for a text that is not part of a longer word; `behind` it, where it ends with a letter or a digit.
+
+    In a script that writes words without spaces it is found anywhere, and such a letter beside it is no part of it.
+    """
+    left = rf"(?<!{LETTER})" if text[0].isalnum() and not IS_SPACELESS.match(text[0]) else ""
+    right = rf"(?!{LETTER}){behind}" if text[-1].isalnum() and not IS_SPACELESS.match(text[-1]) else ""
     return f"{left}{re.escape(text)}{right}"
 
 
@@ -75,7 +98,7 @@ def read_terms(path: Path) -> Terms:
     except OSError as error:
         raise CorpusError(f"the terminology {path} cannot be read: {error.strerror or error}") from None
     try:
-        lines = data.decode("utf-8-sig").split("\n")
+        lines = decoded(data).split("\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise CorpusError(f"{path}:{line} is not valid UTF-8. Write the terminology as UTF-8.") from None

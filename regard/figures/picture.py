@@ -1,4 +1,4 @@
-"""A picture as data: panels side by side, curves in each. `drawing` draws it, `--json` prints it."""
+"""A picture as data: panels with curves, cells or bars, side by side. `drawing` draws it, `--json` prints it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,41 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Curves with common axes; the vertical one is logarithmic."""
+    """Curves with common axes."""
 
     title: str
     horizontal: str
     vertical: str
+    curves: tuple[Curve, ...]
+    logarithmic: bool = True
+    """Whether the vertical axis has powers of ten."""
+    step: float = 1.0
+    """What lies between two values on the horizontal axis."""
+    start: float = 0.0
+    """Where the first of them stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Numbers as coloured cells."""
+
+    title: str
+    horizontal: str
+    vertical: str
+    values: tuple[tuple[float, ...], ...]
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    written: bool = False
+    """Whether each number stands in its cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Groups of bars: of each curve one above each label."""
+
+    title: str
+    vertical: str
+    labels: tuple[str, ...]
     curves: tuple[Curve, ...]
 
 
@@ -31,7 +61,7 @@ class Picture:
     name: str
     title: str
     note: str
-    panels: tuple[Panel, ...]
+    panels: tuple[Panel | Grid | Bars, ...]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

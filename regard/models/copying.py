@@ -19,8 +19,9 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch, Padded, Source
 from regard.models.interface import Attentive
-from regard.nn.attention import Probe, padded_keys
+from regard.nn.attention import padded_keys
 from regard.nn.copying import CopyHead, Mixture, classes_for, mixed
+from regard.nn.probe import Probe
 from regard.text.symbols import Symbols
 
 

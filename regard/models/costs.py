@@ -71,6 +71,11 @@ def parameters_in(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+def trainable_in(model: nn.Module) -> int:
+    """Those that training changes: all but frozen ones."""
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
 class NeedsValuesError(ConfigError):
     """A forward pass that cannot run on paper, for it asks what its tensors hold."""
 

@@ -12,8 +12,11 @@ from typing import Any, Protocol, Self, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.data.batch import Source
+from regard.data.batch import Padded, Source, Tokens
 from regard.data.columns import SOURCE, TARGET, Column
+from regard.data.word_matrix import GivenVectors
+from regard.nn.embedding import Table
+from regard.nn.probe import Probe
 from regard.text.symbols import RESERVED, Symbols
 
 __all__ = [
@@ -21,10 +24,14 @@ __all__ = [
     "Attentive",
     "Corpus",
     "Decodable",
+    "HiddenStates",
+    "Judging",
     "Limits",
     "LinearOutput",
     "Mixing",
+    "Pools",
     "Preset",
+    "Prompted",
     "Shapes",
     "Source",
     "State",
@@ -64,6 +71,15 @@ class Decodable(Protocol):
 
 
 @runtime_checkable
+class Prompted(Decodable, Protocol):
+    """A `Decodable` without a source that reads the beginning of an output in one pass, not token by token."""
+
+    def read_prompt(self, prompt: Padded) -> Any:
+        """The state after the tokens of each row; the first of them is mostly the start symbol."""
+        ...
+
+
+@runtime_checkable
 class Attentive(Protocol):
     """A `Decodable` that can say where it looked in the source."""
 
@@ -95,6 +111,42 @@ class LinearOutput(Protocol):
     def features(self, batch: Any) -> Float[Tensor, "B T D"]: ...
 
 
+@runtime_checkable
+class HiddenStates(Protocol):
+    """An encoder that gives a vector for each token, at each of its layers; a model that has one calls it `encoder`."""
+
+    width: int
+    """Of a vector."""
+    depth: int
+    """How many layers it has."""
+    vocabulary: int
+    """Every id that it reads is below it."""
+    kinds: int
+    """How many kinds of segments (token_type_ids) it tells apart; 0 or 1: none."""
+
+    def states(self, tokens: Tokens, probe: Probe | None = None) -> list[Float[Tensor, "B L D"]]:
+        """All hidden states: the embeddings', and that of each layer."""
+        ...
+
+
+@runtime_checkable
+class Pools(Protocol):
+    """A head that makes one vector of a text's hidden states before it does anything else (BERT's pooler)."""
+
+    def pooled(self, x: Float[Tensor, "B L D"], tokens: Tokens) -> Float[Tensor, "B D"] | None:
+        """None where it has no pooler."""
+        ...
+
+
+@runtime_checkable
+class Judging(Protocol):
+    """A `LinearOutput` that also says of a pair of texts whether the second follows the first."""
+
+    def features_and_judgement(self, batch: Any) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B 2"]]:
+        """Logits of no and yes beside the features."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Shapes:
     """What a model has to fit: for each column of its task how many ids, classes or features; and the symbols."""
@@ -103,6 +155,16 @@ class Shapes:
     symbols: Symbols = RESERVED
     columns: tuple[Column, ...] = (SOURCE, TARGET)
     """The task's own."""
+    word_vectors: Mapping[str, GivenVectors] = field(default_factory=dict[str, GivenVectors])
+    """What the embeddings of some columns start from; those of the others begin at random."""
+
+    def table(self, column: str, width: int) -> Table:
+        """The vectors of a text column's vocabulary, for an embedding of this width."""
+        return Table.new(self.sizes[column], width, self.word_vectors.get(column))
+
+    def unscaled_table(self, column: str, width: int, spread: float) -> Table:
+        """The same for a model that does not scale its embeddings."""
+        return Table.unscaled(self.sizes[column], width, spread, self.word_vectors.get(column))
 
     def __getitem__(self, column: str) -> int:
         return self.sizes[column]
@@ -208,6 +270,8 @@ class Architecture:
     """Whether it reads more than one source, and vectors in place of tokens."""
     copies: bool = False
     """Whether it can copy unknown words of its source."""
+    word_vectors: bool = False
+    """Whether its embeddings can start from word vectors (`Shapes.table`)."""
     apart: bool = False
     """Whether it takes packed texts apart: what a step keeps then grows with the longest text, not with the row."""
     presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
@@ -220,6 +284,12 @@ class Architecture:
     """What the paper's schedule follows from (d_model); None: there is none."""
     is_random: Callable[[Any], bool] = any_dropout
     """Whether two passes over a batch differ in training."""
+    adjustable: tuple[str, ...] = ()
+    """Settings that a run which starts from other weights may choose anew, beside those of dropout."""
+    heads: tuple[str, ...] = ()
+    """Beginnings of the names of parameters that serve one task; new where a run starts from weights of another."""
+    answers: tuple[str, ...] = ()
+    """Of these, those that belong to one task's classes, and mean nothing to other classes of the same number."""
     refuse_misfit: Callable[..., None] = no_misfit
     """Called with the config and `joint`: ConfigError where the tokenizer's settings contradict it."""
     activations: Callable[[Any, int], int] | None = None

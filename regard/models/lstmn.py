@@ -23,12 +23,13 @@ from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn_state import LstmnState, Tapes
 from regard.models.rnn_parts import Embedding
 from regard.models.rnn_state import Memory, Owned
-from regard.nn.attention import Probe, padded_keys
+from regard.models.sharing import output_of
+from regard.nn.attention import padded_keys
 from regard.nn.dropout import dropout
-from regard.nn.embedding import new_matrix
+from regard.nn.elementwise import by_row
 from regard.nn.linear import Linear, linear
 from regard.nn.lstmn import Looks, LstmnLayer
-from regard.nn.recurrent import by_row
+from regard.nn.probe import Probe
 from regard.nn.scores import Additive, ScoreShape, attend_by_score
 
 SHARES = ("target", "none")
@@ -113,7 +114,7 @@ class LstmnLayers(nn.Module):
             read = layer.of_input(self._between(x, number))
             entry, summary = layer.step(read, tapes.summaries[number], tape, mask, looks)
             if probe is not None and looks is not None:
-                looks.tell(probe, layer.block, tape[:, None, : int(tapes.ages.max()), : layer.width])
+                looks.tell(probe, layer.block, tape[:, None, : int(tapes.ages.max()), : layer.width], layer.v)
             entries.append(entry)
             summaries.append(summary)
             x = layer.hidden(entry)
@@ -131,13 +132,13 @@ class Lstmn(nn.Module):
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
         width, sides = config.width, (config.width, config.layers, config.dropout)
-        self.source_embedding = Embedding(new_matrix(shapes["source"], width), config.dropout)
-        self.target_embedding = Embedding(new_matrix(shapes["target"], width), config.dropout)
+        source, target = shapes.table("source", width), shapes.table("target", width)
+        self.source_embedding = Embedding(source, config.dropout)
+        self.target_embedding = Embedding(target, config.dropout)
         self.encoder, self.decoder = LstmnLayers("encoder", *sides), LstmnLayers("decoder", *sides)
         self.score = Additive(ScoreShape(query=width, memory=width))
         self.combine = Linear(2 * width, width)
-        tied = config.share == "target"
-        self.output_weight = self.target_embedding.weight if tied else new_matrix(shapes["target"], width)
+        self.output_weight, self.to_output = output_of(target, shapes["target"], width, tied=config.share == "target")
         self.output_bias = nn.Parameter(torch.zeros(shapes["target"]))
 
     def encoding(self, source: Source, probe: Probe | None = None) -> tuple[Encoding, Float[Tensor, "B S D"]]:
@@ -155,7 +156,7 @@ class Lstmn(nn.Module):
     def features_from(self, encoding: Encoding, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
         """What the output is made from, at every target position."""
         written = self._written(self.decoder, self.target_embedding(batch.target_in), encoding.first, probe)
-        return self._fused(self.decoder.layers[-1].hidden(written[-1]), encoding.memory, probe)
+        return self.to_output(self._fused(self.decoder.layers[-1].hidden(written[-1]), encoding.memory, probe))
 
     def features(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
         return self.features_from(self.encoding(batch.source, probe)[0], batch, probe)
@@ -198,7 +199,7 @@ class Lstmn(nn.Module):
     ) -> tuple[Float[Tensor, "R D"], LstmnState]:
         top, tapes = self.decoder.step(self.target_embedding(tokens), state.tapes, probe)
         features = self._fused(top[:, None], state.source.by_row(), probe)[:, 0]
-        return features, LstmnState(tapes, state.source)
+        return self.to_output(features), LstmnState(tapes, state.source)
 
     def step(
         self, tokens: Int[Tensor, " R"], state: LstmnState, probe: Probe | None = None
@@ -220,7 +221,8 @@ def built(config: LstmnConfig, shapes: Shapes) -> nn.Module:
     model = Lstmn(config, shapes)
     if not shapes.copies:
         return model
-    return Copying(model, width=config.width, memory=config.width, vocabulary=shapes["target"])
+    width = model.output_weight.size(1)
+    return Copying(model, width=width, memory=config.width, vocabulary=shapes["target"])
 
 
-ARCHITECTURE = Architecture(config=LstmnConfig, build=built, copies=True)
+ARCHITECTURE = Architecture(config=LstmnConfig, build=built, copies=True, word_vectors=True)

@@ -19,10 +19,10 @@ from regard.models.lstmn import LstmnLayers, check_shape
 from regard.models.lstmn_state import Tapes
 from regard.models.rnn_parts import Embedding
 from regard.models.sentinel import Sentinel
-from regard.nn.attention import Probe
+from regard.models.sharing import output_of
 from regard.nn.dropout import dropout
-from regard.nn.embedding import new_matrix
 from regard.nn.linear import linear
+from regard.nn.probe import Probe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +52,10 @@ class LstmnLm(nn.Module):
     def __init__(self, config: LstmnLmConfig, shapes: Shapes) -> None:
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
-        self.embedding = Embedding(new_matrix(shapes["text"], config.width), config.dropout)
+        table = shapes.table("text", config.width)
+        self.embedding = Embedding(table, config.dropout)
         self.decoder = LstmnLayers("decoder", config.width, config.layers, config.dropout)
-        self.output_weight = self.embedding.weight if config.tied else new_matrix(shapes["text"], config.width)
+        self.output_weight, self.to_output = output_of(table, shapes["text"], config.width, tied=config.tied)
         self.output_bias = nn.Parameter(torch.zeros(shapes["text"]))
 
     def features(self, batch: TextBatch, probe: Probe | None = None) -> Float[Tensor, "B T D"]:
@@ -62,7 +63,7 @@ class LstmnLm(nn.Module):
         tokens = batch.target_in.flatten()[batch.steps.places]
         written = self.decoder.unroll(self.embedding(tokens), batch.steps.sizes, None, probe)
         hidden = self.decoder.layers[-1].hidden(written[-1])
-        return dropout(hidden, self.config.dropout, self.training)[batch.steps.back]
+        return self.to_output(dropout(hidden, self.config.dropout, self.training)[batch.steps.back])
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         return linear(features, self.output_weight, self.output_bias)
@@ -79,7 +80,7 @@ class LstmnLm(nn.Module):
     ) -> tuple[Float[Tensor, "R D"], Tapes]:
         """What the logits of the token that follows are made from."""
         hidden, after = self.decoder.step(self.embedding(tokens), state, probe)
-        return dropout(hidden, self.config.dropout, self.training), after
+        return self.to_output(dropout(hidden, self.config.dropout, self.training)), after
 
     def step(
         self, tokens: Int[Tensor, " R"], state: Tapes, probe: Probe | None = None
@@ -90,7 +91,9 @@ class LstmnLm(nn.Module):
 
 def built(config: LstmnLmConfig, shapes: Shapes) -> nn.Module:
     model = LstmnLm(config, shapes)
-    return Sentinel(model, width=config.width, vocabulary=shapes["text"]) if config.sentinel else model
+    if not config.sentinel:
+        return model
+    return Sentinel(model, width=model.output_weight.size(1), vocabulary=shapes["text"])
 
 
-ARCHITECTURE = Architecture(config=LstmnLmConfig, build=built, tasks=("lm",), apart=True)
+ARCHITECTURE = Architecture(config=LstmnLmConfig, build=built, tasks=("lm",), word_vectors=True, apart=True)

@@ -20,9 +20,10 @@ from regard.models.interface import Architecture, Shapes
 from regard.models.pointer_reader import NO_POSITIONS, POSITIONS, LstmReader, TransformerReader
 from regard.models.pointer_state import Memory, PointerState
 from regard.models.transformer import MOST_LAYERS, TransformerConfig
-from regard.nn.attention import FEWEST_SCORES, Probe, padded_keys
+from regard.nn.attention import FEWEST_SCORES, padded_keys
 from regard.nn.dropout import dropout
 from regard.nn.linear import Linear
+from regard.nn.probe import Probe
 from regard.nn.recurrent import Parts, Recurrent
 from regard.nn.scores import Additive, ScoreShape
 from regard.text.symbols import Symbols
@@ -158,8 +159,9 @@ class PointerNetwork(nn.Module):
             d_BTD = d_BTD + (weights[..., None] * k_BCD[:, None]).sum(-2)
         logits = pointer(d_BTD, keys[-1]).masked_fill(~allowed, -torch.inf)
         if probe is not None:
-            looked = (d_BTD, keys[-1], logits, weights_of(logits))
-            probe.record(BLOCK, *(each[:, None] for each in looked))
+            asked, form = pointer.compared(d_BTD)
+            looked = (asked, keys[-1], logits, weights_of(logits))
+            probe.record(BLOCK, *(each[:, None] for each in looked), form=form, mask=allowed[:, None])
         return logits
 
     def forward(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T C"]:

@@ -9,12 +9,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.models.transformer import EncoderLayer, TransformerConfig
-from regard.nn.attention import Probe
+from regard.models.transformer import TransformerConfig, encoder_layers
+from regard.nn.elementwise import by_row
 from regard.nn.linear import Linear
 from regard.nn.masks import key_mask
 from regard.nn.positions import LAYOUTS, build_positions
-from regard.nn.recurrent import Parts, Recurrent, by_row
+from regard.nn.probe import Probe
+from regard.nn.recurrent import Parts, Recurrent
 
 NO_POSITIONS = "none"
 POSITIONS = (NO_POSITIONS, *LAYOUTS)
@@ -40,7 +41,7 @@ class TransformerReader(nn.Module):
 
     def __init__(self, config: TransformerConfig, positions: str) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(config, number) for number in range(config.encoder_layers))
+        self.layers = encoder_layers(config)
         self.norm = nn.LayerNorm(config.width)
         self.positions = None if positions == NO_POSITIONS else build_positions(positions, config.width, 1)
         self.begin = Linear(config.width, 2 * config.width)

@@ -26,12 +26,14 @@ from regard.models.interface import Architecture, Limits, Shapes
 from regard.models.rnn_parts import Attention, Embedding, Reader, RnnConfig, Vectors
 from regard.models.rnn_presets import PRESETS, fitted_preset
 from regard.models.rnn_state import Memory, Owned, RnnState
-from regard.models.sharing import embedding_matrices, further_matrix, refuse_two_vocabularies
-from regard.nn.attention import Probe, padded_keys
+from regard.models.sharing import embedding_tables, further_table, output_of, refuse_two_vocabularies
+from regard.nn.attention import padded_keys
 from regard.nn.dropout import dropout
-from regard.nn.embedding import new_matrix
+from regard.nn.elementwise import by_row
+from regard.nn.embedding import Table
 from regard.nn.linear import Linear, linear
-from regard.nn.recurrent import Recurrent, by_row
+from regard.nn.probe import Probe
+from regard.nn.recurrent import Recurrent
 
 
 class RnnEncoderDecoder(nn.Module):
@@ -41,21 +43,22 @@ class RnnEncoderDecoder(nn.Module):
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
         target_size, width, embedded = shapes["target"], config.width, config.embedding_width
-        source, target = embedding_matrices(config.share, shapes["source"], target_size, embedded)
+        source, target = embedding_tables(config.share, shapes["source"], target_size, embedded, shapes.word_vectors)
         self.target_embedding = Embedding(target, config.dropout)
         first = Reader(config, Embedding(source, config.dropout))
         self.readers = nn.ModuleList([first, *(self._reader(each, shapes, source) for each in shapes.sources[1:])])
         read = embedded + width * (config.feed_state + config.input_feeding)
         self.decoder = Recurrent(config.cell, read, width, layers=config.decoder_layers, dropout=config.dropout)
-        self.output_weight = new_matrix(target_size, width) if config.share == "none" else target
+        self.output_weight, self.to_output = output_of(target, target_size, width, tied=config.share != "none")
         self.output_bias = nn.Parameter(torch.zeros(target_size))
 
-    def _reader(self, column: Column, shapes: Shapes, source: nn.Parameter) -> Reader:
+    def _reader(self, column: Column, shapes: Shapes, source: Table) -> Reader:
         """That of a further source. Its tokens have the first one's vectors where all matrices are one."""
         config, size = self.config, shapes[column.name]
         if column.kind == "vectors":
             return Reader(config, Vectors(column.name, size, config.embedding_width, config.dropout))
-        return Reader(config, Embedding(further_matrix(config.share, size, source), config.dropout))
+        table = further_table(config.share, size, source, shapes.word_vectors.get(column.name))
+        return Reader(config, Embedding(table, config.dropout))
 
     @property
     def encoded_width(self) -> int:
@@ -115,10 +118,10 @@ class RnnEncoderDecoder(nn.Module):
         """All at once, or one after the other where each enters the next."""
         embedded = self.target_embedding(batch.target_in)
         if self.config.input_feeding:
-            return self._unrolled(embedded, state, probe)
+            return self.to_output(self._unrolled(embedded, state, probe))
         summaries = state.summary[:, None].expand(-1, embedded.size(1), -1)
         states, _ = self.decoder(torch.cat([embedded, summaries], -1), batch.target_mask, state.hidden)
-        return self.voiced(states, [source.memory for source in state.sources], probe)
+        return self.to_output(self.voiced(states, [source.memory for source in state.sources], probe))
 
     def _unrolled(
         self, embedded: Float[Tensor, "B T I"], state: RnnState, probe: Probe | None
@@ -147,7 +150,8 @@ class RnnEncoderDecoder(nn.Module):
         self, tokens: Int[Tensor, " R"], state: RnnState, probe: Probe | None = None
     ) -> tuple[Float[Tensor, "R D"], RnnState]:
         """A step without its last projection."""
-        return self.advance(self.target_embedding(tokens), state, probe)
+        said, after = self.advance(self.target_embedding(tokens), state, probe)
+        return self.to_output(said), after
 
     def step(
         self, tokens: Int[Tensor, " R"], state: RnnState, probe: Probe | None = None
@@ -232,7 +236,8 @@ def built(config: RnnConfig, shapes: Shapes) -> nn.Module:
     model = (RnnAttentive if config.attends else RnnPlain)(config, shapes)
     if not shapes.copies:
         return model
-    return Copying(model, width=config.width, memory=model.encoded_width, vocabulary=shapes["target"])
+    width = model.output_weight.size(1)
+    return Copying(model, width=width, memory=model.encoded_width, vocabulary=shapes["target"])
 
 
 def limits(config: RnnConfig) -> Limits:
@@ -254,6 +259,7 @@ ARCHITECTURE = Architecture(
     build=built,
     several=True,
     copies=True,
+    word_vectors=True,
     presets=PRESETS,
     fitted=fitted_preset,
     limits=limits,

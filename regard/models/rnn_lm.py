@@ -19,8 +19,8 @@ from regard.models.interface import Architecture, Shapes
 from regard.models.lstmn import check_shape
 from regard.models.rnn_parts import Embedding
 from regard.models.sentinel import Sentinel
+from regard.models.sharing import output_of
 from regard.nn.dropout import dropout
-from regard.nn.embedding import new_matrix
 from regard.nn.linear import linear
 from regard.nn.recurrent import CELLS, Parts, Recurrent
 
@@ -68,16 +68,17 @@ class RnnLm(nn.Module):
     def __init__(self, config: RnnLmConfig, shapes: Shapes) -> None:
         super().__init__()
         self.config, self.symbols = config, shapes.symbols
-        self.embedding = Embedding(new_matrix(shapes["text"], config.width), config.dropout)
+        table = shapes.table("text", config.width)
+        self.embedding = Embedding(table, config.dropout)
         self.decoder = Recurrent(config.cell, config.width, config.width, layers=config.layers, dropout=config.dropout)
-        self.output_weight = self.embedding.weight if config.tied else new_matrix(shapes["text"], config.width)
+        self.output_weight, self.to_output = output_of(table, shapes["text"], config.width, tied=config.tied)
         self.output_bias = nn.Parameter(torch.zeros(shapes["text"]))
 
     def features(self, batch: TextBatch) -> Float[Tensor, "B T D"]:
         """The last layer's state at every position."""
         tokens = batch.target_in.flatten()[batch.steps.places]
         states = self._read(self.embedding(tokens), batch.steps)
-        return dropout(states, self.config.dropout, self.training)[batch.steps.back]
+        return self.to_output(dropout(states, self.config.dropout, self.training)[batch.steps.back])
 
     def _read(self, x: Float[Tensor, "P D"], steps: Steps) -> Float[Tensor, "P D"]:
         """By torch's layers, for which the texts are laid out as they want them."""
@@ -99,7 +100,7 @@ class RnnLm(nn.Module):
     def next_features(self, tokens: Int[Tensor, " R"], state: RnnLmState) -> tuple[Float[Tensor, "R D"], RnnLmState]:
         """What the logits of the token that follows are made from."""
         top, hidden = self.decoder.step(self.embedding(tokens), state.hidden)
-        return dropout(top, self.config.dropout, self.training), RnnLmState(hidden)
+        return self.to_output(dropout(top, self.config.dropout, self.training)), RnnLmState(hidden)
 
     def step(self, tokens: Int[Tensor, " R"], state: RnnLmState) -> tuple[Float[Tensor, "R V"], RnnLmState]:
         features, after = self.next_features(tokens, state)
@@ -108,11 +109,15 @@ class RnnLm(nn.Module):
 
 def built(config: RnnLmConfig, shapes: Shapes) -> nn.Module:
     model = RnnLm(config, shapes)
-    return Sentinel(model, width=config.width, vocabulary=shapes["text"]) if config.sentinel else model
+    if not config.sentinel:
+        return model
+    return Sentinel(model, width=model.output_weight.size(1), vocabulary=shapes["text"])
 
 
 def summary(config: RnnLmConfig) -> str:
     return f"{config.layers} layers of {config.cell}, width {config.width}"
 
 
-ARCHITECTURE = Architecture(config=RnnLmConfig, build=built, tasks=("lm",), apart=True, summary=summary)
+ARCHITECTURE = Architecture(
+    config=RnnLmConfig, build=built, tasks=("lm",), word_vectors=True, apart=True, summary=summary
+)

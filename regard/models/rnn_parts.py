@@ -6,11 +6,9 @@ direction), I width of an embedding, F features of a given vector.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -18,11 +16,12 @@ from regard.data.batch import Padded
 from regard.errors import ConfigError
 from regard.models.rnn_state import Memory
 from regard.models.sharing import SHARES
-from regard.nn.attention import Probe
 from regard.nn.dropout import dropout
-from regard.nn.embedding import refuse_other_width
+from regard.nn.elementwise import by_row
+from regard.nn.embedding import Lookup, Table, refuse_other_width
 from regard.nn.linear import Linear
-from regard.nn.recurrent import CELLS, Parts, Recurrent, by_row
+from regard.nn.probe import Probe
+from regard.nn.recurrent import CELLS, Parts, Recurrent
 from regard.nn.scores import SCORES, ScoreShape, attend_by_score
 
 NO_SCORE = "none"
@@ -113,16 +112,15 @@ class RnnConfig:
         return self.embedding or self.width
 
 
-class Embedding(nn.Module):
-    """Tokens to vectors of unit features; an RNN needs no positions. The matrix may belong to another side as well."""
+class Embedding(Lookup):
+    """Tokens to vectors of unit features; an RNN needs no positions. The table may belong to another side as well."""
 
-    def __init__(self, weight: nn.Parameter, dropout: float) -> None:
-        super().__init__()
-        self.weight, self.dropout = weight, dropout
+    def __init__(self, table: Table, dropout: float) -> None:
+        super().__init__(table)
+        self.dropout = dropout
 
     def forward(self, tokens: Int[Tensor, "*B"]) -> Float[Tensor, "*B I"]:
-        scaled = F.embedding(tokens, self.weight) * math.sqrt(self.weight.size(1))
-        return dropout(scaled, self.dropout, self.training)
+        return dropout(self.vectors(tokens), self.dropout, self.training)
 
 
 class Bridge(nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regard.models.interface import Corpus, Preset
+from regard.naming import counted
 
 PRESETS: dict[str, Preset] = {
     "rnn-tiny": Preset(
@@ -47,5 +48,8 @@ PRESETS: dict[str, Preset] = {
 def fitted_preset(corpus: Corpus) -> tuple[str, str]:
     """The preset for a corpus, and why."""
     if corpus.examples < 75_000:
-        return "rnn-tiny", f"{corpus.examples:,} pairs are fewer than 75,000"
+        return (
+            "rnn-tiny",
+            f"{counted(corpus.examples, 'pairs')} {'is' if corpus.examples == 1 else 'are'} fewer than 75,000",
+        )
     return "rnn-small", f"{corpus.examples:,} pairs are 75,000 or more"

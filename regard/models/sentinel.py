@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from regard.data.batch import Source
 from regard.data.texts import TextBatch
 from regard.models.copying import Copies
-from regard.nn.attention import Probe, padded_keys
+from regard.nn.attention import padded_keys
 from regard.nn.copying import CopyHead, Mixture, mixed
+from regard.nn.probe import Probe
 from regard.text.symbols import Symbols
 
 

@@ -5,7 +5,7 @@ Axes: B sentences, S source positions, T target positions, R rows of a search, D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,23 +15,23 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch, Source
 from regard.data.columns import Column
+from regard.data.word_matrix import GivenVectors
 from regard.errors import ConfigError
 from regard.models.copying import Copying
 from regard.models.interface import Architecture, Limits, Shapes
-from regard.models.sharing import SHARES, embedding_matrices, further_matrix, refuse_two_vocabularies
+from regard.models.sharing import SHARES, embedding_tables, further_table, output_of, refuse_two_vocabularies
 from regard.models.transformer_presets import PRESETS, fitted_preset
 from regard.models.transformer_sources import Encoded, Reader
-from regard.models.transformer_state import Claim, Memory, TransformerState, Wave, widened
-from regard.nn.attention import KVCache, MultiHeadAttention, Probe, padded_keys
-from regard.nn.dropout import dropout
-from regard.nn.embedding import Embedding, VectorEmbedding, new_matrix
-from regard.nn.feedforward import FeedForward
+from regard.models.transformer_state import Claim, Memory, TransformerState, Wave, look_back, together, widened
+from regard.nn.attention import KVCache, MultiHeadAttention, padded_keys
+from regard.nn.embedding import Embedding, Table, VectorEmbedding
+from regard.nn.layers import NORMS, Layer, LayerShape, Residual, check_shape
 from regard.nn.linear import linear
 from regard.nn.masks import causal_mask, key_mask
 from regard.nn.positions import POSITIONS, build_positions
+from regard.nn.probe import Probe
 from regard.text.symbols import RESERVED, Symbols
 
-NORMS = ("post", "pre")
 MOST_LAYERS = 128
 """Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 STARTS = ("start", "end", "padding")
@@ -99,25 +99,7 @@ class TransformerConfig:
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        if not (self.key_width and self.value_width) and self.width % self.heads:
-            raise ConfigError(
-                f"model.width={self.width} is not divisible by model.heads={self.heads}; "
-                f"choose heads that divide it, or set model.key_width and model.value_width"
-            )
-
-
-class Residual(nn.Module):
-    """The connection around a sublayer: residual, dropout and layer norm, on the side that `model.norm` says."""
-
-    def __init__(self, config: TransformerConfig) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(config.width)
-        self.before, self.dropout = config.norm == "pre", config.dropout
-
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T D"]:
-        if self.before:
-            return x + dropout(sublayer(self.norm(x)), self.dropout, self.training)
-        return self.norm(x + dropout(sublayer(x), self.dropout, self.training))
+        check_shape(layer_shape(self))
 
 
 def own_symbols(config: TransformerConfig, symbols: Symbols) -> Symbols:
@@ -126,32 +108,25 @@ def own_symbols(config: TransformerConfig, symbols: Symbols) -> Symbols:
     return replace(symbols, start=starts[config.start])
 
 
-def attention_layer(config: TransformerConfig, block: str) -> MultiHeadAttention:
-    return MultiHeadAttention(
-        config.width,
-        config.heads,
+def layer_shape(config: TransformerConfig) -> LayerShape:
+    return LayerShape(
+        width=config.width,
+        heads=config.heads,
         key_width=config.key_width,
         value_width=config.value_width,
-        bias=config.bias,
-        dropout=config.attention_dropout,
-        block=block,
+        feedforward=config.feedforward,
+        norm=config.norm,
+        bias="all" if config.bias else "none",
+        feedforward_bias=True,
+        dropout=config.dropout,
+        attention_dropout=config.attention_dropout,
+        activation_dropout=config.activation_dropout,
     )
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network."""
-
-    def __init__(self, config: TransformerConfig, number: int, side: str = "encoder") -> None:
-        super().__init__()
-        self.attention = attention_layer(config, f"{side}.{number}.self")
-        self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
-        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
-
-    def forward(
-        self, x: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"], probe: Probe | None
-    ) -> Float[Tensor, "B S D"]:
-        x = self.residuals[0](x, lambda y: self.attention(y, mask=mask, probe=probe))
-        return self.residuals[1](x, self.feedforward)
+def encoder_layers(config: TransformerConfig, side: str = "encoder") -> nn.ModuleList:
+    shape = layer_shape(config)
+    return nn.ModuleList(Layer(shape, f"{side}.{number}.self") for number in range(config.encoder_layers))
 
 
 class DecoderLayer(nn.Module):
@@ -159,12 +134,13 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig, number: int, further: Sequence[str] = ()) -> None:
         super().__init__()
-        self.attention = attention_layer(config, f"decoder.{number}.self")
-        self.cross_attention = attention_layer(config, f"decoder.{number}.cross")
-        self.further = nn.ModuleList(attention_layer(config, f"decoder.{number}.cross-{name}") for name in further)
-        self.feedforward = FeedForward(config.width, config.feedforward, config.activation_dropout)
+        shape = layer_shape(config)
+        self.attention = shape.attention_layer(f"decoder.{number}.self")
+        self.cross_attention = shape.attention_layer(f"decoder.{number}.cross")
+        self.further = nn.ModuleList(shape.attention_layer(f"decoder.{number}.cross-{name}") for name in further)
+        self.feedforward = shape.feedforward_layer()
         self.is_serial = config.combine == "serial"
-        self.residuals = nn.ModuleList(Residual(config) for _ in range(3 + self.is_serial * len(further)))
+        self.residuals = nn.ModuleList(Residual(shape) for _ in range(3 + self.is_serial * len(further)))
 
     @property
     def across(self) -> list[MultiHeadAttention]:
@@ -198,15 +174,6 @@ class DecoderLayer(nn.Module):
         """One position more, written into the waves' pasts; each comes with its mask. `number` is this layer's own."""
         sizes = [len(wave.ages) for wave, _ in waves]
 
-        def look_back(y: Tensor) -> Tensor:
-            parts = [part.split(sizes) for part in self.attention.split(y)]
-            found: list[Tensor] = []
-            for (wave, mask), q, k, v in zip(waves, *parts, strict=True):
-                past = wave.pasts[number]
-                past.write(wave.places, KVCache(k, v))
-                found.append(self.attention.look(q, past, mask, probe))
-            return self.attention.output(together(found))
-
         def look_across(y: Tensor, source: int) -> Tensor:
             attention, found = self.across[source], list[Tensor]()
             for (wave, _), q_RN1H in zip(waves, attention.queries(y).split(sizes), strict=True):
@@ -216,18 +183,14 @@ class DecoderLayer(nn.Module):
                 found.append(looked.flatten(0, 1)[:, None])
             return attention.output(together(found))
 
-        x = self.residuals[0](x, look_back)
+        x = self.residuals[0](x, lambda y: look_back(self.attention, y, number, waves, probe))
         looks = [partial(look_across, source=source) for source in range(len(self.across))]
         return self.residuals[2](self.look_at_all(x, looks), self.feedforward)
 
 
-def together(parts: Sequence[Float[Tensor, "_ 1 D"]]) -> Float[Tensor, "R 1 D"]:
-    """The rows of all waves."""
-    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
-
-
 class Transformer(nn.Module):
-    """Decodable, and trainable on a `Batch`. `further` are sources beside the first, each with its size."""
+    """Decodable, and trainable on a `Batch`. `further` are sources beside the first, each with its size; `given` are
+    word vectors that embeddings start from, by column."""
 
     def __init__(
         self,
@@ -236,32 +199,35 @@ class Transformer(nn.Module):
         target_size: int,
         symbols: Symbols | None = None,
         further: Sequence[tuple[Column, int]] = (),
+        given: Mapping[str, GivenVectors] | None = None,
     ) -> None:
         super().__init__()
-        self.config, self.symbols = config, symbols or own_symbols(config, RESERVED)
-        source, target = embedding_matrices(config.share, source_size, target_size, config.width)
+        self.config, self.symbols, given = config, symbols or own_symbols(config, RESERVED), given or {}
+        source, target = embedding_tables(config.share, source_size, target_size, config.width, given)
         positions = [build_positions(config.positions, config.width, config.max_positions) for _ in range(2)]
         self.source_embedding = Embedding(source, positions[0], config.dropout)
         self.target_embedding = Embedding(target, positions[1], config.dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(config, number) for number in range(config.encoder_layers))
+        self.encoder = encoder_layers(config)
         apart = [] if config.combine == "flat" else [column.name for column, _ in further]
         self.decoder = nn.ModuleList(DecoderLayer(config, number, apart) for number in range(config.decoder_layers))
-        last_norm = (lambda: nn.LayerNorm(config.width)) if config.norm == "pre" else nn.Identity
-        self.encoder_norm, self.decoder_norm = last_norm(), last_norm()
-        self.output_weight = new_matrix(target_size, config.width) if config.share == "none" else target
+        shape = layer_shape(config)
+        self.encoder_norm, self.decoder_norm = shape.last_norm(), shape.last_norm()
+        tied = config.share != "none"
+        self.output_weight, self.to_output = output_of(target, target_size, config.width, tied=tied)
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
-        self.further = nn.ModuleList(self._reader(column, size, source) for column, size in further)
+        self.further = nn.ModuleList(
+            self._reader(column, size, source, given.get(column.name)) for column, size in further
+        )
 
-    def _reader(self, column: Column, size: int, source: nn.Parameter) -> Reader:
+    def _reader(self, column: Column, size: int, source: Table, given: GivenVectors | None) -> Reader:
         """The encoder of a further source. Its tokens have the first one's vectors where all matrices are one."""
         config = self.config
         positions = build_positions(config.positions, config.width, config.max_positions)
         if column.kind == "vectors":
             embedding: nn.Module = VectorEmbedding(column.name, size, config.width, positions, config.dropout)
         else:
-            embedding = Embedding(further_matrix(config.share, size, source), positions, config.dropout)
-        layers = [EncoderLayer(config, number, f"encoder-{column.name}") for number in range(config.encoder_layers)]
-        return Reader(embedding, layers, type(self.encoder_norm)(config.width))
+            embedding = Embedding(further_table(config.share, size, source, given), positions, config.dropout)
+        return Reader(embedding, encoder_layers(config, f"encoder-{column.name}"), layer_shape(config).last_norm())
 
     @property
     def decoder_layers(self) -> list[DecoderLayer]:
@@ -296,7 +262,7 @@ class Transformer(nn.Module):
         x = self.target_embedding(batch.target_in)
         for layer in self.decoder:
             x = layer(x, sources, mask, probe)
-        return self.decoder_norm(x)
+        return self.to_output(self.decoder_norm(x))
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """To logits (section 3.4)."""
@@ -343,7 +309,7 @@ class Transformer(nn.Module):
         for number, layer in enumerate(self.decoder_layers):
             x = layer.step(x, number, waves, probe)
         after = TransformerState(tuple(wave.older() for wave, _ in waves))
-        return self.decoder_norm(x[:, 0]), after
+        return self.to_output(self.decoder_norm(x[:, 0])), after
 
     def step_and_look(
         self, tokens: Int[Tensor, " R"], state: TransformerState
@@ -363,10 +329,11 @@ WEIGHT_COPIES = 5
 
 def built(config: TransformerConfig, shapes: Shapes) -> nn.Module:
     further = [(column, shapes[column.name]) for column in shapes.sources[1:]]
-    model = Transformer(config, shapes["source"], shapes["target"], shapes.symbols, further)
+    model = Transformer(config, shapes["source"], shapes["target"], shapes.symbols, further, given=shapes.word_vectors)
     if not shapes.copies:
         return model
-    return Copying(model, width=config.width, memory=config.width, vocabulary=shapes["target"])
+    width = model.output_weight.size(1)
+    return Copying(model, width=width, memory=config.width, vocabulary=shapes["target"])
 
 
 def limits(config: TransformerConfig) -> Limits:
@@ -395,6 +362,7 @@ ARCHITECTURE = Architecture(
     build=built,
     several=True,
     copies=True,
+    word_vectors=True,
     presets=PRESETS,
     fitted=fitted_preset,
     limits=limits,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regard.models.interface import Corpus, Preset
+from regard.naming import counted
 
 PAPER = {"schedule": "paper", "warmup": 4000, "label_smoothing": 0.1}
 
@@ -106,7 +107,7 @@ def fitted_preset(corpus: Corpus) -> tuple[str, str]:
     """The preset for a corpus on a machine, and why: a pure function, never of a timing."""
     pairs, cores, memory = corpus.examples, corpus.cores, corpus.memory
     if pairs < 75_000:
-        return "tiny", f"{pairs:,} pairs are fewer than 75,000"
+        return "tiny", f"{counted(pairs, 'pairs')} {'is' if pairs == 1 else 'are'} fewer than 75,000"
     if pairs < 1_000_000:
         return "small", f"{pairs:,} pairs are fewer than 1,000,000"
     if cores < 16:

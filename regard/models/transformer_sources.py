@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
-from regard.nn.attention import Probe
 from regard.nn.masks import key_mask
+from regard.nn.probe import Probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Encoded:
 class Reader(nn.Module):
     """An encoder of its own for a further source: tokens, or vectors."""
 
-    def __init__(self, embedding: nn.Module, layers: Sequence[nn.Module], norm: nn.Module) -> None:
+    def __init__(self, embedding: nn.Module, layers: nn.ModuleList, norm: nn.Module) -> None:
         super().__init__()
-        self.embedding, self.layers, self.norm = embedding, nn.ModuleList(layers), norm
+        self.embedding, self.layers, self.norm = embedding, layers, norm
 
     def forward(self, source: Padded, probe: Probe | None = None) -> Encoded:
         mask = key_mask(source.mask)

@@ -9,16 +9,18 @@ Axes: R rows, M sentences, W rows of each, S source positions, K positions read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.nn.attention import KVCache, padded_keys
+from regard.nn.attention import KVCache, MultiHeadAttention, padded_keys
+from regard.nn.layers import Turn
 from regard.nn.masks import lengths_mask, used_keys
+from regard.nn.probe import Probe
 
 CALL = 256
 """What a call costs more than its rows, in keys: neighbouring waves are merged where fewer keys are padding then."""
@@ -86,7 +88,8 @@ class Wave:
 
     @property
     def sentences(self) -> int:
-        return self.memories[0].mask.size(0)
+        """Where there is no source, as in a language model, each row is one."""
+        return self.memories[0].mask.size(0) if self.memories else len(self.owners)
 
     @property
     def places(self) -> int | Int[Tensor, " R"]:
@@ -156,7 +159,8 @@ class Wave:
     ) -> tuple[tuple[Memory, ...], Int[Tensor, " R2"]]:
         """The memories of these owners, cut to the longest, and the place of each owner among them."""
         sentences, counts = torch.unique_consecutive(owners, return_counts=True)
-        if not evenly or bool((counts != counts[0]).any()):  # rows that do not group evenly own a copy each
+        if not evenly or not self.memories or bool((counts != counts[0]).any()):
+            # Rows that do not group evenly own a copy each.
             sentences, counts = owners, torch.ones_like(owners)
         places = torch.arange(len(sentences), device=owners.device)
         numbered = places.repeat_interleave(int(counts[0]))
@@ -225,6 +229,31 @@ def padding(one: Wave, other: Wave) -> int:
 
 def pairs(ones: tuple[KVCache, ...], others: tuple[KVCache, ...]) -> zip[tuple[KVCache, KVCache]]:
     return zip(ones, others, strict=True)
+
+
+def look_back(
+    attention: MultiHeadAttention,
+    x: Float[Tensor, "R 1 D"],
+    number: int,
+    waves: Sequence[tuple[Wave, Tensor]],
+    probe: Probe | None,
+    turn: Turn | None = None,
+) -> Float[Tensor, "R 1 D"]:
+    """Masked self-attention of one position more, which is written into the waves' pasts of layer `number`."""
+    sizes = [len(wave.ages) for wave, _ in waves]
+    q, k, v = attention.split(x)
+    parts = [part.split(sizes) for part in ((q, k, v) if turn is None else (turn(q), turn(k), v))]
+    found: list[Tensor] = []
+    for (wave, mask), q_RN1H, k_RG1H, v_RG1H in zip(waves, *parts, strict=True):
+        past = wave.pasts[number]
+        past.write(wave.places, KVCache(k_RG1H, v_RG1H))
+        found.append(attention.look(q_RN1H, past, mask, probe))
+    return attention.output(together(found))
+
+
+def together(parts: Sequence[Float[Tensor, "_ 1 D"]]) -> Float[Tensor, "R 1 D"]:
+    """The rows of all waves."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
 def widened(mask: Bool[Tensor, "M 1 1 S"], size: int) -> Bool[Tensor, "M 1 1 size"]:

@@ -2,9 +2,7 @@
 
 from regard.nn.attention import (
     KVCache,
-    Look,
     MultiHeadAttention,
-    Probe,
     attend,
     basic_self_attention,
     encoder_decoder_attention,
@@ -23,6 +21,7 @@ from regard.nn.masks import (
     to_padding_flags,
 )
 from regard.nn.positions import sinusoids
+from regard.nn.probe import Look, Probe
 from regard.nn.recurrent import Recurrent
 from regard.nn.scores import SCORES, ScoreShape, attend_by_score
 

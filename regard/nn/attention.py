@@ -1,13 +1,13 @@
 """Attention (section 3.2): one function does the mathematics, one module the projections.
 
-Axes: B sentences, N heads, T queries, K keys, H width of a head, D width of the model.
+Axes: B sentences, N heads, G heads of keys and values, T queries, K keys, H width of a head, D width of the model.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -18,51 +18,9 @@ from regard.errors import ConfigError
 from regard.nn.dropout import dropout as drop
 from regard.nn.linear import Linear, linear
 from regard.nn.masks import used_keys
+from regard.nn.probe import Form, Probe
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Look:
-    """What one attention did: its inputs by head, the scores before the softmax and the weights behind it."""
-
-    block: str
-    """Which attention of the model: `encoder.2.self`, `decoder.0.cross` … (side, layer, kind)."""
-    queries: Float[Tensor, "B N T H"]
-    keys: Float[Tensor, "B N K Hk"]
-    """As wide as the queries where the score is a product of the two."""
-    scores: Float[Tensor, "B N T K"]
-    weights: Float[Tensor, "B N T K"]
-
-    @property
-    def side(self) -> str:
-        """`encoder` or `decoder`."""
-        return self.block.split(".")[0]
-
-    @property
-    def layer(self) -> int:
-        """From 0."""
-        return int(self.block.split(".")[1])
-
-    @property
-    def kind(self) -> str:
-        """`self` or `cross`."""
-        return self.block.split(".")[2]
-
-
-@dataclass(slots=True)
-class Probe:
-    """Handed down a forward pass, it keeps what every attention did. Each look knows its block; their order is free."""
-
-    looks: list[Look] = field(default_factory=list)
-
-    def record(self, block: str, queries: Tensor, keys: Tensor, scores: Tensor, weights: Tensor) -> None:
-        self.looks.append(Look(block, queries.detach(), keys.detach(), scores.detach(), weights.detach()))
-
-    def of(self, side: str, kind: str) -> list[Look]:
-        """The looks of one side's attention of one kind, by layer."""
-        found = [look for look in self.looks if (look.side, look.kind) == (side, kind)]
-        return sorted(found, key=lambda look: look.layer)
 
 
 def attend(
@@ -89,8 +47,13 @@ def attend(
     if mask is not None:  # … and gets nothing
         weights = weights * mask.any(-1, keepdim=True)
     if probe is not None:
-        probe.record(block, q_BNTH, k_BNKH, scores, weights)
+        probe.record(block, q_BNTH, k_BNKH, scores, weights, form=scaled(q_BNTH), mask=mask)
     return drop(weights, dropout, training=True) @ v_BNKH
+
+
+def scaled(q_BNTH: Float[Tensor, "B N T H"]) -> Form:
+    """q·k/√d_k."""
+    return Form(1 / math.sqrt(q_BNTH.size(-1)))
 
 
 KEY_STRIDE = 4
@@ -131,8 +94,9 @@ def attend_by_row(
         weights = scores.softmax(-1)
     weights = weights * mask.any(-1, keepdim=True)
     if probe is not None:
-        seen = used_keys(mask)
-        probe.record(block, q_BNTH, k_BNKH[:, :, :seen], scores[..., :seen], weights[..., :seen])
+        seen, form = used_keys(mask), scaled(q_BNTH)
+        looked = (k_BNKH[:, :, :seen], scores[..., :seen], weights[..., :seen])
+        probe.record(block, q_BNTH, *looked, form=form, mask=mask[..., :seen])
     return (weights[..., None] * v_BNKH[:, :, None]).sum(-2)
 
 
@@ -196,7 +160,8 @@ class MultiHeadAttention(nn.Module):
 
     W_Q, W_K and W_V lie below each other in one matrix, so that self-attention projects in one product; `kernels` shows
     them by head. d_k = d_v = D/heads unless `key_width`, `value_width` say otherwise; then any number of heads fits.
-    `block` names the layer for a probe.
+    With fewer `key_heads` than heads, neighbouring heads share their keys and values (grouped-query attention, Ainslie
+    et al. 2023). `block` names the layer for a probe.
     """
 
     def __init__(
@@ -204,12 +169,15 @@ class MultiHeadAttention(nn.Module):
         width: int,
         heads: int,
         *,
+        key_heads: int = 0,
         key_width: int = 0,
         value_width: int = 0,
         bias: bool = True,
+        output_bias: bool | None = None,
         dropout: float = 0.0,
         block: str = "",
     ) -> None:
+        """`output_bias` is that of W_O; None: as `bias`, that of the others."""
         super().__init__()
         self.block = block
         if not (key_width and value_width) and width % heads:
@@ -218,12 +186,17 @@ class MultiHeadAttention(nn.Module):
                 f"choose heads that divide it, or set model.key_width and model.value_width"
             )
         self.width, self.heads, self.dropout = width, heads, dropout
+        self.key_heads = key_heads or heads
+        if heads % self.key_heads:
+            raise ConfigError(
+                f"model.heads={heads} is not divisible by model.key_heads={key_heads}; choose one that divides it"
+            )
         self.key_width = key_width or width // heads
         self.value_width = value_width or width // heads
-        self.sizes = (heads * self.key_width, heads * self.key_width, heads * self.value_width)
+        self.sizes = (heads * self.key_width, self.key_heads * self.key_width, self.key_heads * self.value_width)
         self.weight = nn.Parameter(torch.empty(sum(self.sizes), width))
         self.bias = nn.Parameter(torch.zeros(sum(self.sizes))) if bias else None
-        self.output = Linear(heads * self.value_width, width, bias=bias)
+        self.output = Linear(heads * self.value_width, width, bias=bias if output_bias is None else output_bias)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -257,25 +230,36 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """The rest, once queries, keys and values are there."""
         dropout = self.dropout if self.training else 0.0
-        heads = attend(q_BNTH, cache.keys, cache.values, mask, dropout=dropout, probe=probe, block=self.block)
+        keys, values = self.by_head(cache.keys), self.by_head(cache.values)
+        heads = attend(q_BNTH, keys, values, mask, dropout=dropout, probe=probe, block=self.block)
         return self.output(join_heads(heads))
 
     def look(
         self,
         q_BNTH: Float[Tensor, "B N T H"],
         cache: KVCache,
-        mask: Bool[Tensor, "#B 1 #T K"],
+        mask: Bool[Tensor, "#B 1 1 K"],
         probe: Probe | None = None,
     ) -> Float[Tensor, "B T NHv"]:
         """For the few queries of a decoder's step (`attend_by_row`); what `output` reads."""
-        return join_heads(attend_by_row(q_BNTH, cache.keys, cache.values, mask, probe=probe, block=self.block))
+        if self.key_heads == self.heads or probe is not None:
+            keys, values = self.by_head(cache.keys), self.by_head(cache.values)
+            return join_heads(attend_by_row(q_BNTH, keys, values, mask, probe=probe, block=self.block))
+        # The heads of a group are so many queries of one head: nothing is copied.
+        grouped = q_BNTH.unflatten(1, (self.key_heads, -1)).flatten(2, 3)
+        found = attend_by_row(grouped, cache.keys, cache.values, mask)
+        return join_heads(found.unflatten(2, (-1, q_BNTH.size(2))).flatten(1, 2))
+
+    def by_head(self, x: Float[Tensor, "B G K H"]) -> Float[Tensor, "B N K H"]:
+        """Keys or values of each head, where heads share them."""
+        return x if self.key_heads == self.heads else x.repeat_interleave(self.heads // self.key_heads, 1)
 
     def split(
         self, x: Float[Tensor, "B T D"]
-    ) -> tuple[Float[Tensor, "B N T H"], Float[Tensor, "B N T H"], Float[Tensor, "B N T Hv"]]:
+    ) -> tuple[Float[Tensor, "B N T H"], Float[Tensor, "B G T H"], Float[Tensor, "B G T Hv"]]:
         """Queries, keys and values of `x`, in one product."""
         q, k, v = linear(x, self.weight, self.bias).split(self.sizes, dim=-1)
-        return split_heads(q, self.heads), split_heads(k, self.heads), split_heads(v, self.heads)
+        return split_heads(q, self.heads), split_heads(k, self.key_heads), split_heads(v, self.key_heads)
 
     def queries(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T H"]:
         size = self.sizes[0]
@@ -286,23 +270,24 @@ class MultiHeadAttention(nn.Module):
         size = self.sizes[0]
         both = linear(x, self.weight[size:], None if self.bias is None else self.bias[size:])
         keys, values = both.split(self.sizes[1:], dim=-1)
-        return KVCache(split_heads(keys, self.heads), split_heads(values, self.heads))
+        return KVCache(split_heads(keys, self.key_heads), split_heads(values, self.key_heads))
 
     def nothing(self, x: Float[Tensor, "B K D"]) -> KVCache:
         """Keys and values of no position, for as many rows as `x` has."""
-        shape = (x.size(0), self.heads, 0)
+        shape = (x.size(0), self.key_heads, 0)
         return KVCache(x.new_zeros(*shape, self.key_width), x.new_zeros(*shape, self.value_width))
 
     def kernels(self) -> dict[str, Tensor]:
         """Each matrix and bias by head, named, whatever the storage: (D, heads, width) in, (heads, width, D) out."""
         named: dict[str, Tensor] = {}
-        names = ("query", "key", "value")
-        for name, part in zip(names, self.weight.split(self.sizes), strict=True):
-            named[f"{name}.kernel"] = part.unflatten(0, (self.heads, -1)).permute(2, 0, 1)
+        names = {"query": self.heads, "key": self.key_heads, "value": self.key_heads}
+        for (name, heads), part in zip(names.items(), self.weight.split(self.sizes), strict=True):
+            named[f"{name}.kernel"] = part.unflatten(0, (heads, -1)).permute(2, 0, 1)
         named["output.kernel"] = self.output.weight.unflatten(1, (self.heads, -1)).permute(1, 2, 0)
         if self.bias is not None:
-            for name, part in zip(names, self.bias.split(self.sizes), strict=True):
-                named[f"{name}.bias"] = part.unflatten(0, (self.heads, -1))
+            for (name, heads), part in zip(names.items(), self.bias.split(self.sizes), strict=True):
+                named[f"{name}.bias"] = part.unflatten(0, (heads, -1))
+        if self.output.bias is not None:  # pyright: ignore[reportUnnecessaryComparison]
             named["output.bias"] = self.output.bias
         return named
 

@@ -19,9 +19,10 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.nn.attention import KEY_STRIDE, Probe
+from regard.nn.attention import KEY_STRIDE
+from regard.nn.elementwise import by_row
 from regard.nn.linear import Linear
-from regard.nn.recurrent import by_row
+from regard.nn.probe import Form, Probe
 from regard.nn.scores import masked_softmax, products
 
 LEAST = 1e-30
@@ -68,7 +69,8 @@ class CopyHead(nn.Module):
         size = 1 + keys.size(1)
         if probe is not None:
             looked = (queries, places[:, :size], scores[..., :size], weights[..., :size])
-            probe.record(block, *(each[:, None] for each in looked))
+            may = open_places[:, None, :, :size]
+            probe.record(block, *(each[:, None] for each in looked), form=Form(), mask=may)
         return Mixture(weights[..., 0], weights[..., 1:size])
 
 

@@ -137,7 +137,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         base, extra = smoothing.masses(weight.size(0))
         wants_gradient = any(ctx.needs_input_grad)
         d_features = torch.empty_like(features) if wants_gradient else None
-        d_weight = torch.zeros_like(weight) if wants_gradient else None
+        d_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None  # word vectors may be frozen
         d_bias = torch.zeros_like(bias) if wants_gradient and bias is not None else None
         column_sum = weight.sum(0)
         bias_sum = 0.0 if bias is None else bias.sum()
@@ -160,16 +160,18 @@ class LinearCrossEntropy(torch.autograd.Function):
             if gap is not None:
                 gap -= torch.sub(*pairs(log_sum[rows]))[:, None]
                 apart += pull_together(probabilities, gap, consistency)
-            if d_features is None or d_weight is None:
+            if d_features is None:
                 continue
             probabilities.scatter_add_(1, answers, probabilities.new_full(answers.shape, -extra))
             torch.mm(probabilities, weight, out=d_features[rows])
-            d_weight.addmm_(probabilities.t(), x)
+            if d_weight is not None:
+                d_weight.addmm_(probabilities.t(), x)
             if d_bias is not None:
                 d_bias += probabilities.sum(0)
-        if d_features is not None and d_weight is not None:
+        if d_features is not None:
             d_features -= base * column_sum
-            d_weight -= base * features.sum(0)
+            if d_weight is not None:
+                d_weight -= base * features.sum(0)
             if d_bias is not None:
                 d_bias -= base * len(truth)
             ctx.save_for_backward(d_features, d_weight, d_bias)
@@ -183,7 +185,8 @@ class LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         scale = gradients[0]
         d_features, d_weight, d_bias = ctx.saved_tensors
-        return d_features * scale, d_weight * scale, None if d_bias is None else d_bias * scale, None, None, None
+        scaled = (None if each is None else each * scale for each in (d_features, d_weight, d_bias))
+        return *scaled, None, None, None
 
 
 def pull_together(

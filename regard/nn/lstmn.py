@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
-from regard.nn.attention import Probe, padded_keys
+from regard.nn.attention import padded_keys
+from regard.nn.elementwise import by_row
 from regard.nn.linear import Linear
-from regard.nn.recurrent import by_row, lstm
+from regard.nn.probe import Form, Probe
+from regard.nn.recurrent import lstm
 from regard.nn.scores import masked_softmax
 
 
@@ -65,7 +67,7 @@ class LstmnLayer(nn.Module):
         query = of_input[:, : self.width] + of_summary
         read, scores, weights = read_tape(query, tape, self.v, mask)
         if looks is not None:
-            looks.note(query, scores, weights)
+            looks.note(query, scores, weights, mask)
         hidden, memory = read.chunk(2, -1)
         projected = self.of_summary(hidden).to(memory.dtype)
         state = lstm(of_input[:, self.width :], projected[:, self.width :], (hidden, memory))
@@ -89,7 +91,7 @@ class LstmnLayer(nn.Module):
             entries.append(entry)
         if probe is not None:
             kept = entries if first is None else [first, *entries]
-            looks.tell(probe, self.block, stacked([each[:, : self.width] for each in kept], sizes[0]))
+            looks.tell(probe, self.block, stacked([each[:, : self.width] for each in kept], sizes[0]), self.v)
         return torch.cat(entries)
 
 
@@ -129,13 +131,17 @@ class Looks:
     queries: list[Float[Tensor, "_ D"]] = field(default_factory=list[Tensor])
     scores: list[Float[Tensor, "_ _"]] = field(default_factory=list[Tensor])
     weights: list[Float[Tensor, "_ _"]] = field(default_factory=list[Tensor])
+    masks: list[Bool[Tensor, "_ _"]] = field(default_factory=list[Tensor])
 
-    def note(self, query: Tensor, scores: Tensor, weights: Tensor) -> None:
+    def note(self, query: Tensor, scores: Tensor, weights: Tensor, mask: Tensor | None) -> None:
+        """Without a mask every entry was there to be looked at."""
+        everywhere = torch.ones_like(scores, dtype=torch.bool)
+        self.masks.append(everywhere if mask is None else mask[:, : scores.size(1)])
         self.queries.append(query)
         self.scores.append(scores)
         self.weights.append(weights)
 
-    def tell(self, probe: Probe, block: str, keys: Float[Tensor, "R 1 K D"]) -> None:
+    def tell(self, probe: Probe, block: str, keys: Float[Tensor, "R 1 K D"], v: Float[Tensor, " D"]) -> None:
         """As an attention of one head. `keys` are those of all entries; a step has seen the ones before it."""
         rows, size, lowest = keys.size(0), keys.size(2), torch.finfo(keys.dtype).min
         probe.record(
@@ -144,9 +150,11 @@ class Looks:
             keys=keys,
             scores=stacked([F.pad(each, (0, size - each.size(1)), value=lowest) for each in self.scores], rows),
             weights=stacked([F.pad(each, (0, size - each.size(1))) for each in self.weights], rows),
+            form=Form(v=v.detach()),
+            mask=stacked([F.pad(each, (0, size - each.size(1))) for each in self.masks], rows),
         )
 
 
-def stacked(steps: Sequence[Float[Tensor, "_ X"]], rows: int) -> Float[Tensor, "R 1 T X"]:
+def stacked(steps: Sequence[Shaped[Tensor, "_ X"]], rows: int) -> Shaped[Tensor, "R 1 T X"]:
     """Step beside step, those of fewer rows filled up with zeros, as one head."""
     return torch.stack([F.pad(step, (0, 0, 0, rows - len(step))) for step in steps], 1)[:, None]

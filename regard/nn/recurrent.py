@@ -13,37 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.errors import ConfigError
 from regard.nn.dropout import dropout as drop
+from regard.nn.elementwise import by_row
 from regard.nn.linear import linear
 from regard.nn.masks import used_keys
 
 Parts = tuple[Tensor, ...]
 """The tensors of a state: the hidden state, of an LSTM also the memory cell."""
-
-LANES = 64
-"""Numbers that the processor's vectors divide; what is left over would be computed by another formula."""
-CALL = 32_768
-"""Numbers of one call, so few that torch does not split them among threads."""
-
-
-def by_row(function: Callable[[Tensor], Tensor], x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """An elementwise function such as tanh; inside `torch.inference_mode` each number has the bits that it has alone.
-
-    Vectorised kernels round otherwise than the scalar ones that finish a tensor, or a thread's part of it. So the
-    numbers are filled up to whole vectors, and come in calls that one thread takes.
-    """
-    if not torch.is_inference_mode_enabled():
-        return function(x)
-    numbers = x.flatten()
-    filled = F.pad(numbers, (0, -len(numbers) % LANES))
-    parts = [function(part) for part in filled.split(CALL)]
-    return (parts[0] if len(parts) == 1 else torch.cat(parts))[: len(numbers)].view(x.shape)
 
 
 def elman(of_input: Float[Tensor, "B G"], of_state: Float[Tensor, "B G"], _: Parts) -> Parts:

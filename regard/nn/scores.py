@@ -21,10 +21,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.errors import ConfigError, RegardError
-from regard.nn.attention import FEWEST_SCORES, Probe
+from regard.nn.attention import FEWEST_SCORES
+from regard.nn.elementwise import by_row
 from regard.nn.linear import Linear
 from regard.nn.masks import used_keys
-from regard.nn.recurrent import by_row
+from regard.nn.probe import Form, Probe
 
 SMALLEST_SQUARE = 1e-24
 """Added to the squared length of a vector, so that the direction of 0 has a finite gradient."""
@@ -53,6 +54,10 @@ class Score(nn.Module):
     def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         """What of a score depends on the memory alone; here the memory itself."""
         return memory
+
+    def compared(self, queries: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B T D"], Form]:
+        """What the keys are compared with, and how, for those who look; here the queries, by their product."""
+        return queries, Form()
 
     @abstractmethod
     def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
@@ -92,6 +97,9 @@ class Content(Score):
         cosine = products(direction(queries), keys)
         return cosine if self.log_sharpness is None else cosine * self.log_sharpness.exp()
 
+    def compared(self, queries: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B T D"], Form]:
+        return direction(queries), Form(1.0 if self.log_sharpness is None else float(self.log_sharpness.detach().exp()))
+
 
 def direction(x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
     """Vectors of length 1."""
@@ -113,6 +121,9 @@ class Additive(Score):
     def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
         hidden = by_row(torch.tanh, self.of_query(queries)[:, :, None] + keys[:, None])
         return (hidden * self.v).sum(-1) if torch.is_inference_mode_enabled() else hidden @ self.v
+
+    def compared(self, queries: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B T D"], Form]:
+        return self.of_query(queries), Form(v=self.v.detach())
 
 
 class Location(Score):
@@ -177,6 +188,9 @@ class ScaledDot(Score):
     def forward(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S D"]) -> Float[Tensor, "B T S"]:
         return products(queries, keys) / math.sqrt(queries.size(-1))
 
+    def compared(self, queries: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B T D"], Form]:
+        return queries, Form(1 / math.sqrt(queries.size(-1)))
+
 
 SCORES: dict[str, type[Score]] = {
     "content": Content,
@@ -221,7 +235,8 @@ def attend_by_score(
         weights = masked_softmax(scores, mask[:, None])
         contexts = torch.stack([(weight[..., None] * memory).sum(-2) for weight in weights.unbind(1)], 1)
     if probe is not None:
+        asked, form = score.compared(queries)
         seen = used_keys(mask)
-        looked = (queries, keys[:, :seen], scores[..., :seen], weights[..., :seen])
-        probe.record(block, *(each[:, None] for each in looked))
+        looked = (asked, keys[:, :seen], scores[..., :seen], weights[..., :seen])
+        probe.record(block, *(each[:, None] for each in looked), form=form, mask=mask[:, None, None, :seen])
     return contexts

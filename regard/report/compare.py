@@ -15,6 +15,7 @@ from regard.evaluate.by_length import Bucket, length_buckets, long_and_short, wo
 from regard.evaluate.findings import Failures
 from regard.evaluate.metrics import Scores
 from regard.loading import load_translator, read_run
+from regard.naming import counted
 from regard.report.history import History
 from regard.report.sentences import Sentences, choose_sentences
 from regard.report.significance import Verdict, paired_bootstrap
@@ -127,19 +128,21 @@ def compare_runs(
     for runner in runners:
         read_run(runner.path)[0].weights_folder()
     pairs, joiner = sentences.pairs, joiner_of(runners[0])
-    found = [observed(runner, pairs, say) for runner in runners]
+    language = next((runner.facts["languages"][1] for runner in runners if runner.facts["languages"][1]), "")
+    tokenize = usual_tokenizer(joiner, language, pairs.targets)
+    found = [observed(runner, pairs, tokenize, say) for runner in runners]
     texts = [own for own, _ in found]
     references = [join_pieces(text, joiner) for text in pairs.targets]
-    signatures, verdicts = paired_bootstrap(texts, references, usual_tokenizer(joiner))
+    signatures, verdicts = paired_bootstrap(texts, references, tokenize)
     lengths = word_counts([join_pieces(text, joiner) for text in pairs.sources])
     buckets, sides = length_buckets(lengths), long_and_short(lengths)
     by_bucket, by_side = (
-        [bucket_verdicts(bucket, texts, references, joiner) for bucket in some] for some in (buckets, sides)
+        [bucket_verdicts(bucket, texts, references, tokenize) for bucket in some] for some in (buckets, sides)
     )
     outcomes = [
         Outcome(
             runner,
-            score_texts(own, pairs, joiner),
+            score_texts(own, pairs, joiner, tokenize),
             verdicts[place],
             tuple(each[place] for each in by_bucket),
             tuple(each[place] for each in by_side),
@@ -152,11 +155,11 @@ def compare_runs(
 
 
 def bucket_verdicts(
-    bucket: Bucket, texts: Sequence[Sequence[str]], references: Sequence[str], joiner: str
+    bucket: Bucket, texts: Sequence[Sequence[str]], references: Sequence[str], tokenize: str
 ) -> list[Verdicts]:
     """Of each run on the sentences in the bucket alone."""
     own = [[lines[place] for place in bucket.places] for lines in texts]
-    return paired_bootstrap(own, [references[place] for place in bucket.places], usual_tokenizer(joiner))[1]
+    return paired_bootstrap(own, [references[place] for place in bucket.places], tokenize)[1]
 
 
 def refuse_paths(paths: Sequence[Path]) -> None:
@@ -207,14 +210,14 @@ def form_of(runner: Runner) -> str:
     return f"text that is split with {joiner_of(runner)!r}" if joiner_of(runner) else "plain text"
 
 
-def observed(runner: Runner, pairs: Pairs, say: Say | None) -> tuple[list[str], Failures]:
+def observed(runner: Runner, pairs: Pairs, tokenize: str, say: Say | None) -> tuple[list[str], Failures]:
     """The translations, with the run's own beam and penalties, and what is wrong with them."""
     if say is not None:
-        say(f"translating {len(pairs.sources):,} sentences with {runner.name}")
+        say(f"translating {counted(len(pairs.sources), 'sentences')} with {runner.name}")
     try:
         translator = load_translator(runner.path)
-        found = translate_pairs(translator, pairs, attention=True)
-        failures = failures_of(translator, pairs, found, tokenize=usual_tokenizer(joiner_of(runner)))
+        found = translate_pairs(translator, pairs, attention=True, split="never")
+        failures = failures_of(translator, pairs, found, tokenize=tokenize)
         return [translation.text for translation in found], failures
     except RegardError as error:
         raise type(error)(f"{runner.name}: {error}") from None

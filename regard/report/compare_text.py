@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from regard.evaluate.metrics import RESAMPLES
 from regard.evaluate.tables import aligned
+from regard.naming import counted
 from regard.progress import duration
 from regard.report.compare import Comparison, Outcome
 from regard.report.compare_failures import (
@@ -37,7 +38,8 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    return f"compared on {comparison.sentences.name}: {len(comparison.sentences.pairs.sources):,} sentences"
+    count = counted(len(comparison.sentences.pairs.sources), "sentences")
+    return f"compared on {comparison.sentences.name}: {count}"
 
 
 def summary_row(outcome: Outcome) -> tuple[str, ...]:

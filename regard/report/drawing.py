@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from regard.report.plots import BarPlot, LinePlot, Plot, PointPlot
+from regard.report.plots import BarPlot, GridPlot, LinePlot, PicturePlot, Plot, PointPlot
 
 INK = "#2a2a35"
 """In SVG the text takes the colour of the page's, light or dark."""
@@ -36,6 +36,8 @@ NAME_HEIGHT, MARK_WIDTH, LETTER_WIDTH = 0.2, 0.55, 0.065
 """Of the names of groups, below the points, in inches."""
 SPREAD, STEP = 0.6, 0.12
 """How much of the room between two labels the points of all groups share at most, and how far two are apart."""
+CELL, UPRIGHT, HALF = 0.48, 6, 0.5
+"""Of a grid: inches of a cell, letters of a label that fits below one, and the share from which a number is white."""
 PNG_DPI = 150
 LABELS_SHOWN = 8
 LABEL_LENGTH = 28
@@ -81,10 +83,12 @@ def draw_plot(plot: Plot) -> Drawing:
         return Drawing(plot.name, as_svg(figure, plot.title), as_png(figure))
 
 
-def picture_of(plots: Sequence[PointPlot], *, svg: bool) -> bytes:
-    """Several side by side as one file: SVG or else PNG, on white. Equal plots give equal bytes."""
+def picture_of(plots: Sequence[PicturePlot], *, svg: bool) -> bytes:
+    """Several of one kind side by side as one file: SVG or else PNG, on white. Equal plots give equal bytes."""
+    points = [plot for plot in plots if isinstance(plot, PointPlot)]
+    grids = [plot for plot in plots if isinstance(plot, GridPlot)]
     with drawing(plots[0].name):
-        figure, buffer = figure_of_points(plots), io.BytesIO()
+        figure, buffer = figure_of_points(points) if points else figure_of_grids(grids), io.BytesIO()
         if not svg:
             return as_png(figure)
         figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
@@ -113,6 +117,33 @@ def figure_of_points(plots: Sequence[PointPlot]) -> Figure:
         dress(axes, plot)
         add_names_below(part, axes, names_beside(plot))
     return figure
+
+
+def figure_of_grids(plots: Sequence[GridPlot]) -> Figure:
+    """As large as the labels and the counts need."""
+    cells = max(len(plot.labels) for plot in plots)
+    name = LETTER_WIDTH * max(len(cut(label)) for plot in plots for label in plot.labels)
+    side = max(CELL * cells + name + 1.0, POINTS_SIZE[1])
+    figure = Figure(figsize=(len(plots) * side, side), layout="constrained")
+    for part, plot in zip(figure.subfigures(1, len(plots), squeeze=False)[0], plots, strict=True):
+        draw_grid(part.add_subplot(), plot)
+    return figure
+
+
+def draw_grid(axes: Axes, plot: GridPlot) -> None:
+    """Each row's shares as shades, each count as a number."""
+    shares = [[count / max(sum(row), 1) for count in row] for row in plot.counts]
+    axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0, aspect="equal")
+    names, places = [cut(label) for label in plot.labels], range(len(plot.labels))
+    axes.set_xticks(places, names, rotation=90 if max(map(len, names)) > UPRIGHT else 0)
+    axes.set_yticks(places, names)
+    for row, counts in enumerate(plot.counts):
+        for column, count in enumerate(counts):
+            colour = "white" if shares[row][column] > HALF else INK
+            axes.text(column, row, f"{count:,}", ha="center", va="center", color=colour, fontsize=8)
+    axes.set_title(plot.title, loc="left")
+    axes.set_xlabel(plot.bottom)
+    axes.set_ylabel(plot.side)
 
 
 def names_beside(plot: PointPlot) -> int:

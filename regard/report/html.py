@@ -24,6 +24,7 @@ tr + tr td, tr + tr th, tbody tr:first-child td { border-top: 1px solid var(--fa
 th { font-weight: 600; } .numbers td + td, .numbers th + th { text-align: right; white-space: nowrap; }
 .numbers td, .numbers th { overflow-wrap: normal; }
 td:first-child, th:first-child { white-space: nowrap; } td.key { min-width: 8.5rem; opacity: .75; }
+.sample td + td { white-space: pre-wrap; }
 code, .code td { font-family: ui-monospace, monospace; font-size: .82rem; }
 details { margin: .3rem 0; } summary { cursor: pointer; }
 """

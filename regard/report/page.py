@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from regard.about import subject_of, vocabulary_of
+from regard.about import subject_of, vectors_of, vocabulary_of
 from regard.changes import flattened
+from regard.naming import counted
 from regard.progress import duration
 from regard.report.history import Attempt, History
 from regard.report.html import folded, page, plots_html, section, table_html
@@ -34,6 +35,7 @@ def report_page(story: Story, pictures: Sequence[str]) -> str:
     """One HTML file; while the run goes on, a browser that shows it looks again each minute."""
     body = (
         f"<h1>{escape(story.name)}</h1>\n<p>{escape(subject(story.facts))}</p>\n"
+        + "".join(f"<p>Word vectors of {escape(line)}.</p>\n" for line in vectors_of(story.facts))
         + progress_html(story)
         + section("Scores at the end", scores_html(story.results, TASKS[story.facts["task"]]))
         + section("Training", plots_html(pictures))
@@ -68,7 +70,7 @@ def progress_text(story: Story) -> str:
         said += f"; ended: {story.results.get('ended', '')}"
     elif history.step:
         said += f"; at most {duration(seconds_left(history, train))} left"
-    skipped = f"; {history.skipped:,} steps skipped" if history.skipped else ""
+    skipped = f"; {counted(history.skipped, 'steps')} skipped" if history.skipped else ""
     return f"{said}{skipped}; {history.speed():,.0f} tokens/s"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard.errors import ConfigError
 from regard.files import write_atomically
-from regard.report.plots import PointPlot
+from regard.report.plots import PicturePlot
 
 KINDS = (".png", ".svg")
 
@@ -20,7 +20,7 @@ def refuse_picture(path: Path) -> None:
         raise ConfigError(f"--plot {path}: there is no folder {path.parent}; make it, or choose another place")
 
 
-def write_picture(path: Path, plots: Sequence[PointPlot]) -> None:
+def write_picture(path: Path, plots: Sequence[PicturePlot]) -> None:
     """All of them side by side in one picture, of the kind that the file's name ends in."""
     from regard.report.drawing import picture_of
 

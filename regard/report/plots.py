@@ -65,7 +65,21 @@ class PointPlot:
     bottom: str
 
 
+@dataclass(frozen=True, slots=True)
+class GridPlot:
+    """Counts in a grid, a row and a column for each label; a row is shaded by the shares of its counts."""
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    bottom: str
+    side: str
+
+
 Plot = LinePlot | BarPlot | PointPlot
+PicturePlot = PointPlot | GridPlot
+"""What can be a picture of its own."""
 
 
 def report_plots(history: History, lengths: LengthHistogram | None, metrics: Sequence[Metric] = ()) -> list[Plot]:

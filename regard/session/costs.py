@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from regard.config import Config, architecture_of, limits_of, task_of
+from regard.data.columns import joined_names
+from regard.data.word_matrix import given_vectors
 from regard.errors import ConfigError
-from regard.loading import packed_rows
-from regard.models.costs import NeedsValuesError, kept_by_a_pass, multiplications, parameters_in
+from regard.loading import packed_rows, window_length
+from regard.models.costs import NeedsValuesError, kept_by_a_pass, multiplications, parameters_in, trainable_in
 from regard.models.interface import LinearOutput, Shapes
 from regard.nn.loss import ROWS
 from regard.tasks.trial import trial_batch
@@ -26,6 +30,12 @@ PER_WEIGHT = 6
 """Floating-point operations of a training step: 2 forward and 4 backward a multiplication."""
 
 
+def shapes_for(config: Config, meta: Mapping[str, Any], store: Path | None = None) -> Shapes:
+    """What a model has to fit, from what preparing the corpus gave; with a store also the numbers of word vectors."""
+    given = given_vectors(meta["word_vectors"], trainable=config.word_vectors.trainable, folder=store)
+    return Shapes(meta["sizes"], columns=task_of(config).columns(config.data), word_vectors=given)
+
+
 def memory_needed(config: Config, shapes: Shapes, model: nn.Module, *, longest: int = 256) -> int:
     """Bytes at the peak: of a step, which needs gradients and what the backward pass wants of the forward pass, or of
     saving, which makes a copy of everything that is kept and another of the optimizer's part.
@@ -33,21 +43,21 @@ def memory_needed(config: Config, shapes: Shapes, model: nn.Module, *, longest: 
     `model` is on paper; `longest` is what it sees at once, in tokens (`longest_pass`).
     """
     train = config.train
-    parameters = parameters_in(model)
-    optimizer = 3 if train.ema else 2  # moments and moving average
+    parameters, trained = parameters_in(model), trainable_in(model)
+    optimizer = 2 * trained + (parameters if train.ema else 0)  # moments and moving average
     per_token = kept_per_token(config, shapes, model, min(longest, train.batch_tokens))
     kept = train.passes * train.batch_tokens * (per_token + mixture_per_token(shapes))
-    step = (2 + optimizer) * parameters + kept + output_buffers(model)
-    saving = (2 + 3 * optimizer) * parameters
+    step = parameters + trained + optimizer + kept + output_buffers(model)
+    saving = 2 * parameters + 3 * optimizer
     return PROCESS + FLOAT * max(step, saving)
 
 
 def longest_pass(config: Config, longest: int) -> int:
     """Positions that a model sees at once, where the longest example has so many: those of the example, or of the row
-    that examples are packed into, unless the model takes them apart."""
-    packed = packed_rows(config)
+    that examples are packed into, unless the model takes them apart, or of the window that it is cut into."""
+    packed, windows = packed_rows(config), window_length(config)
     if not packed:
-        return longest
+        return min(windows, longest) if windows else longest
     return min(packed, longest) if architecture_of(config).apart else packed
 
 
@@ -97,9 +107,13 @@ def operations_per_token(config: Config, shapes: Shapes, model: nn.Module) -> in
 
 
 def batch_of(config: Config, shapes: Shapes, length: int) -> Any:
+    """Rows of so many positions; columns that are read in one row share them."""
     task = task_of(config)
     columns = task.columns(config.data)
-    return trial_batch(task, columns, shapes, {column.name: length for column in columns}, rows=TRIAL_ROWS)
+    lengths = {column.name: length for column in columns}
+    for names in joined_names(columns):
+        lengths |= dict.fromkeys(names, max(length // len(names), 1))
+    return trial_batch(task, columns, shapes, lengths, rows=TRIAL_ROWS)
 
 
 def seconds_needed(config: Config, shapes: Shapes, model: nn.Module, speed: float) -> float:

@@ -16,7 +16,7 @@ from regard.errors import RunError
 from regard.text.corpus import file_sha256
 
 MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
-"""Everything else would make another run of it."""
+"""Whatever a recipe says of them; `extending.LIMITS` may change by --set. All else would make another run of it."""
 
 
 def relocated(saved: Mapping[str, Any], asked: Config, base: Path) -> dict[str, Any]:
@@ -31,6 +31,7 @@ def relocated(saved: Mapping[str, Any], asked: Config, base: Path) -> dict[str, 
                 if name != old and old in hashes and file_sha256(base / name) == hashes[old]:
                     before[column] = names[old] = name
                     names |= moved_lengths(old, name, hashes, base)
+    names |= moved_vectors(document["config"], asked, hashes, base)
     data["hashes"] = {names.get(name, name): value for name, value in hashes.items()}
     data["base"] = str(base.resolve())
     return document
@@ -41,6 +42,15 @@ def moved_lengths(old: str, new: str, hashes: Mapping[str, str], base: Path) -> 
     lengths = beside(base / new)
     before, now = (str(Path(name).with_suffix(LENGTHS)) for name in (old, new))
     return {before: now} if lengths and before in hashes and file_sha256(lengths) == hashes[before] else {}
+
+
+def moved_vectors(config: dict[str, Any], asked: Config, hashes: Mapping[str, str], base: Path) -> dict[str, str]:
+    """Old name → new, of a file of word vectors that only moved; the saved config gets its new name."""
+    old, new = config.get("word_vectors", {}).get("file", ""), asked.word_vectors.file
+    if new in ("", old) or old not in hashes or file_sha256(base / new) != hashes[old]:
+        return {}
+    config["word_vectors"]["file"] = new
+    return {old: new}
 
 
 def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:

@@ -6,6 +6,8 @@ anything is built, and the resolved config is on disk before the first step.
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,27 +15,32 @@ from rich.console import Console
 from torch import nn
 
 from regard import hardware
-from regard.checkpoint import committed_step, is_committed, load_weights, signatures_of
+from regard.about import forgotten
+from regard.checkpoint import committed_step, is_committed, load_weights
 from regard.config import architecture_of, build_config, task_of
 from regard.data.feed import Feed
 from regard.data.store import Store
+from regard.data.word_matrix import lines_about
 from regard.errors import ConfigError, RunError
 from regard.files import discard
 from regard.loading import packed_rows, read_examples, trained_for
-from regard.models.costs import build_model, parameters_in
+from regard.models.costs import build_model, parameters_in, trainable_in
 from regard.models.interface import Shapes
 from regard.models.parameters import load_parameters, parameters_of
+from regard.naming import counted
 from regard.progress import duration
 from regard.report import LiveReport
 from regard.run import CONFIG, RunDirectory
 from regard.session.checks import refuse_contradictions
-from regard.session.costs import longest_pass, memory_needed, seconds_needed
+from regard.session.costs import longest_pass, memory_needed, seconds_needed, shapes_for
+from regard.session.extending import said_of
+from regard.session.forgetting import OldSet, old_set, results_of
 from regard.session.order import Order, with_other_run
 from regard.session.plan import Plan, check_files, resolve
 from regard.tasks.interface import Examples, Measured, measured, validator_of
 from regard.text.tokenizer import Tokenizer
 from regard.train.console import Reporter
-from regard.train.loop import Loop, Progress
+from regard.train.loop import Loop, Progress, Swapped
 
 
 def start(order: Order, console: Console) -> dict[str, Any]:
@@ -44,7 +51,7 @@ def start(order: Order, console: Console) -> dict[str, Any]:
         raise ConfigError("there is nothing to train on; give --source and --target, or a recipe with data.train")
     if order.start_from is None and not (order.out / CONFIG).is_file():
         refuse_contradictions(asked)  # what goes on, or starts from another run, has passed
-    check_files(asked, order.base)
+    check_files(asked, order)
     run = RunDirectory.create(order.out, resume=order.resume)
     with run.lock():
         run.clear_temporaries()
@@ -57,7 +64,7 @@ class Session:
     def __init__(self, order: Order, plan: Plan, run: RunDirectory, console: Console) -> None:
         self.order, self.run, self.console = order, run, console
         self.config, self.meta, self.precision = plan.config, plan.meta, plan.precision
-        self.paper = plan.paper
+        self.paper, self.before = plan.paper, plan.before
         self.task, self.store = task_of(plan.config), Store.open(run.store)
         self.columns = self.store.columns
         self.tokenizer = Tokenizer.load(run.tokenizer)
@@ -70,10 +77,14 @@ class Session:
 
     @property
     def shapes(self) -> Shapes:
-        return Shapes(self.meta["sizes"], self.tokenizer.symbols, self.columns)
+        return self._shapes()
+
+    def _shapes(self, store: Path | None = None) -> Shapes:
+        return replace(shapes_for(self.config, self.meta, store), symbols=self.tokenizer.symbols)
 
     def execute(self) -> dict[str, Any]:
         test = self._read_test()  # now: a fault in it is better known before the night than after it
+        old = old_set(self.order.start_from, self.config, self.tokenizer, self.meta["hashes"])
         self._say_plan()
         model = self._new_model()
         tensorboard = self.run.tensorboard if self.config.train.tensorboard else None
@@ -82,6 +93,8 @@ class Session:
             loop.restore()
             if loop.progress.step:
                 reporter.say(f"going on from step {loop.progress.step:,}")
+            for note in [] if self.before is None else said_of(self.before, self.config, loop.progress.step):
+                reporter.say(note)
             if not loop.progress.ended:  # what an earlier end left is no longer the run's best
                 self._refuse_going_back(loop.progress.step)
                 discard(self.run.final)
@@ -92,10 +105,12 @@ class Session:
         self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
         load_parameters(model, loop.final_weights())
         self.run.write_final(progress.step, parameters_of(model), {"ended": progress.ended})
-        results, scores = self._results(model, progress, loop.seconds, test)
+        results, scores = self._results(model, progress, loop.seconds, test, old)
         page.draw()
         for name, score in scores.items():  # last: whoever listens may have left
             print(f"{name}: {score.summary}")
+        if "old" in results:
+            print(f"{results['old']['set']}, before and after: {forgotten(self.task, results['old'])}")
         return results
 
     def _refuse_going_back(self, step: int) -> None:
@@ -113,22 +128,30 @@ class Session:
         sizes = " / ".join(f"{meta['sizes'][column.name]:,}" for column in self.columns if column.kind == "text")
         vocabulary = f"; vocabulary {sizes} ({meta['tokenizer']['kind']})" if sizes else ""
         self._say(
-            f"{meta['examples']:,} {self.task.noun} ({tokens} tokens), {meta['valid_examples']:,} for validation"
+            f"{counted(meta['examples'], self.task.noun)} ({tokens} tokens), {meta['valid_examples']:,} for validation"
             f"{vocabulary}"
         )
         dropped = {name: n for name, n in meta["filters"].items() if n and name not in ("read", "kept")}
         if dropped:
             said = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in dropped.items())
             self._say(f"dropped: {said}")
+        if meta["word_vectors"] and self.order.start_from is not None:
+            self._say(f"word vectors: those of {self.order.start_from}")
+        else:
+            for line in lines_about(meta["word_vectors"], asdict(self.config.word_vectors)):
+                self._say(f"word vectors of {line}")
         longest = longest_pass(self.config, meta["longest"])
         needed = memory_needed(self.config, self.shapes, self.paper, longest=longest)
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)
+        passes = counted(round(epochs), "epochs") if epochs >= 1 else "less than an epoch"
         speed = hardware.matrix_speed()
         seconds = seconds_needed(self.config, self.shapes, self.paper, speed)
+        parameters, frozen = parameters_in(self.paper), parameters_in(self.paper) - trainable_in(self.paper)
+        of_them = f" ({frozen:,} frozen)" if frozen else ""
         self._say(
-            f"{parameters_in(self.paper):,} parameters; up to {train.max_steps:,} steps of about "
-            f"{step_tokens:,} tokens ({epochs:.0f} epochs), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if "
+            f"{parameters:,} parameters{of_them}; up to {counted(train.max_steps, 'steps')} of about "
+            f"{step_tokens:,} tokens ({passes}), about {duration(seconds)} at {speed / 1e9:.0f} GFLOP/s if "
             f"not ended earlier; about {needed / 2**30:.1f} GiB of memory; {self.precision}"
         )
 
@@ -136,10 +159,11 @@ class Session:
         self.console.print(text, highlight=False, soft_wrap=True)
 
     def _new_model(self) -> nn.Module:
+        starts_from_run = self.order.start_from is not None
         torch.manual_seed(self.config.seed)
-        model = build_model(self.config.model, self.shapes)
-        if self.order.start_from is not None:
-            load_parameters(model, load_weights(self.run.start, signatures_of(parameters_of(model))))
+        model = build_model(self.config.model, self._shapes(None if starts_from_run else self.run.store))
+        if starts_from_run:
+            load_parameters(model, parameters_of(model) | load_weights(self.run.start))  # a head may be new
         return model
 
     def _loop(self, model: nn.Module, reporter: Reporter) -> Loop:
@@ -155,6 +179,7 @@ class Session:
             dropout=config.tokenizer.dropout,
             max_length=trained.limits.least,
             packed=packed_rows(config),
+            arrange=None if task.arrange is None else task.arrange(trained),
         )
         valid = self._valid()
         return Loop(
@@ -171,7 +196,7 @@ class Session:
         )
 
     def _results(
-        self, model: nn.Module, progress: Progress, seconds: float, test: Examples
+        self, model: nn.Module, progress: Progress, seconds: float, test: Examples, old: OldSet | None
     ) -> tuple[dict[str, Any], dict[str, Measured]]:
         """What `results.json` holds, and the scores among it."""
         trained = trained_for(model, self.tokenizer, self.config)
@@ -184,6 +209,13 @@ class Session:
         sets = {"valid": self._valid(), "test": test}
         scores = {name: measured(self.task, trained, examples) for name, examples in sets.items() if len(examples)}
         results |= {name: found.to_json() for name, found in scores.items()}
+        if old is not None and old.note:
+            self._say(f"note: {old.note}")
+        if old is not None and len(old.examples):
+            after = measured(self.task, trained, old.examples)
+            with Swapped(model, load_weights(self.run.start)):
+                before = measured(self.task, trained, old.examples)
+            results["old"] = results_of(old, before, after)
         self.run.write_results(results)
         return results, scores
 

@@ -1,7 +1,7 @@
 """Synthetic tasks: data whose right answers are known, as much of it as is wanted, for any architecture.
 
 `generator` says what a task is, `registry` has them all. `numbers`, `hull` and `tsp` answer with positions, `strings`,
-`number_words` and `names` with text. `write` makes the files. numpy only.
+`number_words` and `names` with text, `answers` with words of a passage. `write` makes the files. numpy only.
 """
 
 PURPOSES = {
@@ -13,5 +13,6 @@ PURPOSES = {
     "addition": "1 2 + 9 → 2 1",
     "number-words": "1,204 → one thousand two hundred four",
     "names": "English messages → German, with names and numbers that no other set has",
+    "answers": "a question and a passage → the first and the last word of the answer, with names that no other set has",
 }
 """What each task asks for. Here, where nothing else is imported, because the command line shows it."""

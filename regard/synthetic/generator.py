@@ -47,8 +47,9 @@ Draw = Callable[[np.random.Generator, Lengths, int, str], Iterable[str]]
 class Generator:
     """A synthetic task. The answer is a function of the question as it stands in the file."""
 
-    columns: tuple[str, str]
-    """Question and answer, which are also the endings of the files."""
+    columns: tuple[str, ...]
+    """Question and answer, which are also the endings of the files; a question of several parts, with tabs between
+    them, has a column for each."""
     draw: Draw
     solve: Callable[[Sequence[str]], list[str]]
     recipes: tuple[str, ...]

@@ -1,5 +1,6 @@
 """Every synthetic task by its name."""
 
+from regard.synthetic.answers import FACTS, PEOPLE, answer_places, draw_questions
 from regard.synthetic.generator import Further, Generator, Lengths
 from regard.synthetic.hull import draw_points, hulls
 from regard.synthetic.names import draw_messages, german
@@ -101,5 +102,14 @@ GENERATORS: dict[str, Generator] = {
             "copying-rnn",
         ),
         own_folder=True,
+    ),
+    "answers": Generator(
+        columns=("text", "second", "positions"),
+        draw=draw_questions,
+        solve=answer_places,
+        unit="facts",
+        lengths=Lengths(2, 4),
+        limits=Lengths(1, PEOPLE * len(FACTS)),
+        recipes=("answers",),
     ),
 }

@@ -84,7 +84,8 @@ def write_task(order: Order, out: Path, *, replace: bool = False, progress: Prog
             answers += order.generator.solve(questions[start : start + SOLVED_AT_ONCE])
             progress(done + len(answers))
         done += len(questions)
-        for column, lines in zip(order.generator.columns, (questions, answers), strict=True):
+        parts = zip(*(question.split("\t") for question in questions), strict=True)
+        for column, lines in zip(order.generator.columns, (*parts, answers), strict=True):
             write_lines(folder / f"{name}.{column}", lines)
     write_atomically(folder / "task.json", canonical_json(order.to_json()))
     return folder

@@ -106,7 +106,9 @@ def reference_scores(translator: Translator, pairs: Pairs, also: Also = ()) -> l
         fitting = [place for place in places if fits(translator, pairs, place, also)]
         some = [(pairs.sources[place], pairs.targets[place]) for place in fitting]
         beside = [[values[place] for place in fitting] for values in also]
-        found += [translation.token_scores for translation in translator.score(some, tag=tag, also=beside)]
+        found += [
+            translation.token_scores for translation in translator.score(some, tag=tag, also=beside, long="whole")
+        ]
     return found
 
 

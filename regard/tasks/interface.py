@@ -6,7 +6,7 @@ Everything between (store, feed, loop, log, report, command line) works from the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,13 +14,16 @@ import torch
 from torch import nn
 
 from regard.data.batching import cut, lengths_of
-from regard.data.columns import Column, Example
+from regard.data.columns import Column, Example, joined_names
 from regard.data.config import DataConfig
+from regard.data.feed import Arrange
 from regard.data.packing import packed_in_order
+from regard.data.seen import Seen
 from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
 from regard.models.interface import Limits
 from regard.models.modes import evaluating
+from regard.naming import named
 from regard.nn.loss import PLAIN, Loss, Objective
 from regard.text.symbols import RESERVED, Symbols
 from regard.text.tokenizer import Tokenizer
@@ -158,6 +161,8 @@ class Trained:
     """Whether validation lets the model generate outputs."""
     budget: int = 4096
     """Tokens of a batch."""
+    seen: Seen | None = None
+    """What the texts were like that it was trained on; None where the run does not say."""
 
     @property
     def symbols(self) -> Symbols:
@@ -188,10 +193,20 @@ class Task:
     """What `regard.load` gives."""
     packed: Callable[[Limits], int] | None = None
     """For the model's limits, the length of the rows that the first column is packed into; None: no packing."""
+    windows: Callable[[Limits], int] | None = None
+    """For the model's limits, the length of the windows that longer texts are cut into; None: nothing is cut."""
+    arrange: Callable[[Trained], Arrange] | None = None
+    """How the examples of an epoch become rows, where a row is not just an example; needs `packed` or `windows`."""
+    refuses_long: bool = False
+    """Whether examples that are longer than the model's limit are refused wherever they are read."""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What a recipe of this task has where neither it nor its preset says otherwise, as a table of settings."""
     pairs_passes: bool = False
     """Whether its loss sees each example in two passes and holds them to agree, as `train.consistency` asks."""
     noun: str = "examples"
     """What people call its examples."""
+    untrained: str = ""
+    """Why it cannot be trained, and what can be done instead, for a task that only uses models; empty: it can be."""
 
     def metric(self, name: str) -> Metric | None:
         return next((metric for metric in self.metrics if metric.name == name), None)
@@ -209,13 +224,13 @@ def example_batches(task: Task, trained: Trained, examples: Sequence[Example]) -
     """In batches of alike lengths, packed as in training; a row longer than the budget is a batch of its own."""
     if task.packed is not None:
         examples = packed_in_order(trained.columns[0].name, examples, task.packed(trained.limits))
-    lengths = lengths_of(examples, [column.name for column in trained.columns if column.counts])
+    lengths = lengths_of(examples, joined_names(trained.columns))
     order = lengths.argsort(kind="stable")
     batches = [rows for rows in cut(order, lengths[order], trained.budget) if len(rows)]
     return [task.collate([examples[row] for row in rows.tolist()], trained.symbols) for rows in batches]
 
 
-def mean_loss(task: Task, model: nn.Module, batches: Sequence[Any], progress: Progress = ignore) -> float:
+def mean_loss(task: Task, model: nn.Module, batches: Iterable[Any], progress: Progress = ignore) -> float:
     """−log p of the truth, a token, without smoothing. `progress` is told how many batches are done."""
     truth, tokens = 0.0, 0
     with evaluating(model), torch.inference_mode():
@@ -263,7 +278,7 @@ def measured(
     """As the task measures; by default what validation gives, in a line."""
     given = {name: value for name, value in (options or {}).items() if value is not None}
     for name in given.keys() - set(task.options):
-        raise ConfigError(f"--{name.replace('_', '-')} has no meaning for this run's task; leave it out")
+        raise ConfigError(f"{named(name)} has no meaning for this run's task; leave it out")
     if task.measure is not None:
         return task.measure(trained, examples, progress, given)
     values = validator_of(task, trained, examples)(progress).metrics

@@ -10,6 +10,7 @@ from regard.decode.options import Options
 from regard.decode.translate import Translator
 from regard.decode.translation import Translation
 from regard.evaluate.metrics import Scores, evaluate_texts
+from regard.evaluate.tokenizers import tokenizer_for
 from regard.text.tokenizer import join_pieces
 
 
@@ -46,12 +47,12 @@ def translate_pairs(translator: Translator, pairs: Pairs, **options: Unpack[Opti
     return [found[place] for place in range(len(pairs.sources))]
 
 
-def score_texts(hypotheses: Sequence[str], pairs: Pairs, joiner: str) -> Scores:
+def score_texts(hypotheses: Sequence[str], pairs: Pairs, joiner: str, tokenize: str) -> Scores:
     """Translations of whole words against the targets."""
     references = [join_pieces(text, joiner) for text in pairs.targets]
-    return evaluate_texts(hypotheses, [references], tokenize=usual_tokenizer(joiner))
+    return evaluate_texts(hypotheses, [references], tokenize=tokenize)
 
 
-def usual_tokenizer(joiner: str) -> str:
-    """sacreBLEU's: text that came split is tokenised already."""
-    return "none" if joiner else "13a"
+def usual_tokenizer(joiner: str, language: str = "", targets: Sequence[str] = ()) -> str:
+    """sacreBLEU's, by the target language; text that came split is tokenised already."""
+    return "none" if joiner else tokenizer_for(language, targets)

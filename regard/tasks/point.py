@@ -17,13 +17,16 @@ from regard.data.columns import Column, Example, plain
 from regard.data.config import DataConfig
 from regard.decode.batches import batches_by_length, padded_length
 from regard.decode.config import SearchConfig
+from regard.decode.inspecting import inspect_pointing
 from regard.decode.options import BATCH_TOKENS, SearchOptions, ignore, refuse_contradictions, search_config
 from regard.decode.request import name_of
 from regard.decode.search import Hypothesis, sample, search
 from regard.errors import CorpusError
 from regard.evaluate.pointing import Answer, scores_of
+from regard.inspect.record import Inspection
 from regard.models.interface import Decodable
 from regard.models.modes import evaluating
+from regard.naming import counted
 from regard.tasks.interface import (
     LOSS,
     Examples,
@@ -51,8 +54,11 @@ DECODING = ("beam", "length_penalty", "nbest", "sample", "temperature", "top_k",
 """The decoding options that have a meaning for positions."""
 
 
+POSITIONS = Column("positions", kind="positions", of="numbers")
+
+
 def columns(data: DataConfig) -> tuple[Column, ...]:
-    return Column("numbers", kind="numbers", width=data.numbers), Column("positions", kind="positions", of="numbers")
+    return Column("numbers", kind="numbers", width=data.numbers), POSITIONS
 
 
 def collate(examples: Sequence[Example], symbols: Symbols) -> Batch:
@@ -121,6 +127,23 @@ class Pointer:
                 found[place] = Pointing.of(hypotheses)
             progress(done := done + len(group))
         return found
+
+    def inspect(self, row: Any, positions: Sequence[int] | None = None, **options: Unpack[SearchOptions]) -> Inspection:
+        """What the model did for one row of numbers: it points, or is shown, `positions`."""
+        numbers = self._numbers(0, row)
+        if not len(numbers):
+            raise CorpusError("there is nothing to inspect: the row has no numbers")
+        given = positions is not None
+        if positions is None:
+            positions = self.predict([numbers], **options)[0].positions
+        elif not all(0 <= place < len(numbers) for place in positions):
+            raise CorpusError(f"positions {list(positions)} are not all between 0 and {len(numbers) - 1}. Mend them.")
+        return inspect_pointing(self.model, numbers, positions, given=given)
+
+    def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
+        """`inspect` for callers who know of no task: numbers between blanks, and so the positions."""
+        positions = None if target is None else [int(place) for place in plain(POSITIONS, [target], self.tokenizer)[0]]
+        return self.inspect(self.parse(line), positions, **options)
 
     def _found(self, rows: Sequence[Numbers], config: SearchConfig) -> list[list[Hypothesis]]:
         """Of rows of one padded length."""
@@ -195,7 +218,7 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, examples.encoded))
     values = scores | {"examples": len(examples), "loss": loss}
     said = ", ".join(text for text, _ in TASK.rows(scores))
-    return Measured(values, f"{said}; {len(examples):,} examples, loss {loss:.4f} a position")
+    return Measured(values, f"{said}; {counted(len(examples), 'examples')}, loss {loss:.4f} a position")
 
 
 TASK = Task(

@@ -76,6 +76,7 @@ def open_translator(trained: Trained) -> Translator:
         max_target=trained.limits.target,
         columns=trained.columns,
         max_further=further_limits(trained),
+        seen=trained.seen,
     )
 
 
@@ -105,6 +106,7 @@ def validator(trained: Trained, examples: Examples) -> Validator:
     asked = range(len(pairs.sources)) if trained.generates else shown
     prepared = prepared_by_tag(translator, examples, pairs, asked)
     joiner = trained.tokenizer.joiner
+    tokenize = usual_tokenizer(joiner, trained.data.target_language, pairs.targets)
 
     def samples(translations: Mapping[int, str]) -> tuple[Sample, ...]:
         return tuple(
@@ -119,7 +121,7 @@ def validator(trained: Trained, examples: Examples) -> Validator:
             return Validation(metrics)
         texts = {place: one.text for place, one in translated(translator, prepared, progress).items()}
         if trained.generates:
-            scores = score_texts([texts[place] for place in asked], pairs, joiner)
+            scores = score_texts([texts[place] for place in asked], pairs, joiner, tokenize)
             metrics |= {"bleu": scores.bleu, "chrf": scores.chrf}
         return Validation(metrics, samples(texts))
 
@@ -169,9 +171,10 @@ def sample_places(pairs: Pairs, count: int = SAMPLES) -> list[int]:
 
 def measure(trained: Trained, examples: Examples, progress: Progress, options: Mapping[str, Any]) -> Measured:
     """`references` are further ones, each with a text for every source; `output` is a file for the translations;
-    `failures` asks for what recurrent translators suffer from."""
+    `failures` asks for what recurrent translators suffer from, `ter` for the translation edit rate."""
     translator, pairs, joiner = open_translator(trained), pairs_of(examples), trained.tokenizer.joiner
-    tokenize, lowercase = options.get("tokenize") or usual_tokenizer(joiner), bool(options.get("lowercase"))
+    usual = usual_tokenizer(joiner, trained.data.target_language, pairs.targets)
+    tokenize, lowercase = options.get("tokenize") or usual, bool(options.get("lowercase"))
     bleu_with(tokenize, lowercase)  # that it cannot be had is said before anything is translated
     output: Path | None = options.get("output")
     with writing_files((output,) if output else ()) as files:
@@ -186,7 +189,7 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
             file.write("".join(f"{text}\n" for text in texts).encode())
     further = options.get("references", ())
     joined = [[join_pieces(line, joiner) for line in lines] for lines in (pairs.targets, *further)]
-    scores = evaluate_texts(texts, joined, tokenize=tokenize, lowercase=lowercase)
+    scores = evaluate_texts(texts, joined, tokenize=tokenize, lowercase=lowercase, ter=bool(options.get("ter")))
     fitting = [example for example in examples.encoded if fits(trained, example)]
     loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, fitting))
     values = scores.to_json() | {"loss": loss, "perplexity": perplexity(loss)}
@@ -225,7 +228,7 @@ TASK = Task(
     ),
     validator=validator,
     measure=measure,
-    options=("beam", "length_penalty", "tokenize", "lowercase", "references", "output", "failures"),
+    options=("beam", "length_penalty", "tokenize", "lowercase", "ter", "references", "output", "failures", "plot"),
     open=open_translator,
     pairs_passes=True,
     noun="pairs",

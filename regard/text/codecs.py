@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from regard.text.symbols import SPECIALS, UNKNOWN
+from regard.text.symbols import RESERVED, SPECIALS, UNKNOWN, Symbols
 
 Offsets = list[tuple[int, int]]
 
@@ -60,6 +60,8 @@ class Codec(ABC):
     """Its name in `tokenizer.kind`."""
     vocabulary: list[str]
     """Its entries as a file holds them."""
+    symbols: Symbols = RESERVED
+    """The ids with a meaning of their own."""
 
     def __init__(self, tags: Sequence[str], entries: int) -> None:
         self.tags = tuple(tags)

@@ -15,6 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from regard.errors import CorpusError
+from regard.text.encodings import utf8_blocks
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 64 << 20
@@ -48,7 +49,9 @@ class Reading:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file, gzip'd (known by its content) or not, without their LF.
+    """The lines of a text file, gzip'd (known by its content) or not, without their LF.
+
+    It is UTF-8, or what a byte order mark says (UTF-16, UTF-32, GB 18030).
 
     A CR directly before an LF, and a byte order mark at the start, are dropped. A last line without LF counts. Raises
     CorpusError, naming file and line, for what cannot be read or is not text.
@@ -126,7 +129,7 @@ def _unequal_counts(source: Path, target: Path, number: int, *, source_is_short:
 def _whole_lines(path: Path) -> Iterator[bytes]:
     """The file's bytes in chunks that end with an LF, except perhaps the last; never an empty chunk."""
     unfinished: list[bytes] = []  # a list, so that one very long line is not copied once per block
-    for index, raw in enumerate(read_blocks(path)):
+    for index, raw in enumerate(utf8_blocks(read_blocks(path), str(path))):
         block = raw.removeprefix(BYTE_ORDER_MARK) if index == 0 else raw
         end = block.rfind(b"\n") + 1
         if end:
@@ -204,9 +207,7 @@ def _nul_byte(path: Path, chunk: bytes, lines_before: int) -> CorpusError:
 
 
 def _invalid_utf8(path: Path, chunk: bytes, lines_before: int, position: int) -> CorpusError:
-    is_utf16 = lines_before == 0 and chunk.startswith(UTF16_MARKS)
-    encoding = "UTF-16" if is_utf16 else "WINDOWS-1252"
     return CorpusError(
         f"{_place(path, chunk, lines_before, position)}: 0x{chunk[position]:02X} is not valid UTF-8. "
-        f"Convert the file, for example `iconv -f {encoding} -t UTF-8`, or mend the line."
+        f"Convert the file, for example `iconv -f WINDOWS-1252 -t UTF-8`, or mend the line."
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import ConfigError
+from regard.naming import counted
 
 Reason = Literal["empty", "too_long", "ratio", "duplicate", "identical"]
 
@@ -22,7 +23,8 @@ class FilterConfig:
     """Which examples to leave out of training; those with an empty column always are."""
 
     max_length: int = 256
-    """Maximum length of each column, such as source or target, in tokens; 0 = no limit."""
+    """Maximum length of each column, such as source or target, in tokens; 0 = no limit. The texts of language models
+    are cut into rows or windows instead, however long they are."""
     max_ratio: float = 0.0
     """Maximum length ratio (longer / shorter side, in tokens), unless both sides are below 10 tokens; 0 = no limit."""
     drop_duplicates: bool = False
@@ -79,8 +81,7 @@ class FilterReport:
             (self.duplicate, "seen before"),
         )
         dropped = ", ".join(f"{count:,} {why}" for count, why in counts if count)
-        noun = self.noun.removesuffix("s") if self.read == 1 else self.noun
-        kept = f"{self.read:,} {noun} read, {self.kept:,} kept"
+        kept = f"{counted(self.read, self.noun)} read, {self.kept:,} kept"
         return f"{kept}; dropped {dropped}" if dropped else kept
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.errors import ConfigError
+from regard.naming import named
+from regard.text.sentences import IS_SPACELESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,16 @@ def compiled(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     done: list[re.Pattern[str]] = []
     for pattern in patterns:
         if not pattern:
-            raise ConfigError("--keep '' keeps nothing: it is empty. Give a regular expression such as '[0-9]+'")
+            raise ConfigError(
+                f"{named('keep', '')} keeps nothing: it is empty. Give a regular expression such as '[0-9]+'"
+            )
         try:
             done.append(re.compile(pattern))
         except (re.error, RecursionError, OverflowError) as error:
             reason = " ".join(str(error).split())
             raise ConfigError(
-                f"--keep {pattern!r} is not a regular expression: {reason}. Put \\ before a character that is meant as "
-                f"itself"
+                f"{named('keep', pattern)} is not a regular expression: {reason}. Put \\ before a character that is "
+                f"meant as itself"
             ) from None
     return tuple(done)
 
@@ -129,5 +133,7 @@ def _goes_on(neighbour: str, edge: str) -> bool:
         return False
     if edge.isdigit():
         return neighbour.isdigit()
+    if IS_SPACELESS.match(edge) or IS_SPACELESS.match(neighbour):
+        return False
     is_letter = edge.isalpha() or edge == "_"
     return is_letter and (neighbour.isalnum() or neighbour == "_" or unicodedata.category(neighbour).startswith("M"))

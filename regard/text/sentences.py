@@ -27,6 +27,10 @@ WIDE = re.compile(
 )
 """Of scripts that put no spaces between words."""
 
+SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff" + WIDE.pattern[1:-1]
+"""As in a character class: those, and Thai, Lao, Burmese and Khmer, which write words without spaces too."""
+IS_SPACELESS = re.compile(f"[{SPACELESS}]")
+
 ENGLISH = "mr mrs ms dr prof rev hon gen col sgt capt lt cmdr adm gov sen rep pres st mt ft vs e.g i.e cf viz messrs"
 GERMAN = (
     "dr prof hr fr frl dipl ing hrsg z.b d.h u.a i.d.r u.u o.g s.o s.u z.t v.a bzw ca evtl ggf inkl exkl sog vgl geb "
@@ -69,6 +73,28 @@ def split_sentences(text: str, language: str = "") -> list[Piece]:
         rest = text[start:].rstrip()
         pieces.append(Piece(rest, text[start + len(rest) :]))
     return pieces
+
+
+def sentences_around(text: str, kept: Sequence[tuple[int, int]], language: str = "") -> list[Piece]:
+    """As `split_sentences`, but nothing is cut inside the stretches `kept`, which are in order."""
+    pieces: list[Piece] = []
+    held, at = "", 0
+    for piece in split_sentences(text, language):
+        at += len(piece.text) + len(piece.separator)
+        if any(start < at < end for start, end in kept):
+            held += piece.text + piece.separator
+        else:
+            pieces.append(Piece(held + piece.text, piece.separator))
+            held = ""
+    return [*pieces, Piece(held, "")] if held else pieces
+
+
+def count_sentences(text: str, language: str = "") -> int:
+    """How many `split_sentences` gives; at least 1. A text with one terminal mark is not looked at twice."""
+    marks = (match.end() for match in END.finditer(text))
+    if next(marks, len(text)) == len(text):
+        return 1
+    return max(len(split_sentences(text, language)), 1)
 
 
 def rejoined(pieces: Sequence[Piece], translations: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 """How the reserved ids are shown; never looked up."""
+MASK = "mask"
+"""The tag whose id stands for a hidden token, in vocabularies that are made for a masked language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,10 @@ class Symbols:
     """Classes that are never generated."""
     unknown: int | None = None
     """What stands for a word outside the vocabulary; None: there is none."""
+    mask: int | None = None
+    """What stands for a hidden token, which a masked language model is to find; None: there is none."""
+    between: tuple[int, ...] = ()
+    """What stands between the two texts of a pair, beside the end symbol of the first."""
 
 
 RESERVED = Symbols(start=START, end=END, pad=PAD, never=(PAD, START), unknown=UNKNOWN)

@@ -6,7 +6,7 @@
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ from regard.text.codecs import (
     WordPieceCodec,
     join_pieces,
 )
-from regard.text.symbols import END, PAD, RESERVED, SPECIALS, START, UNKNOWN, Symbols
+from regard.text.published import KIND as PUBLISHED
+from regard.text.published import BadTokenizerError, PublishedCodec
+from regard.text.symbols import END, MASK, PAD, RESERVED, SPECIALS, START, UNKNOWN, Symbols
 from regard.text.vocabulary import (
     Texts,
     chained,
@@ -68,7 +70,7 @@ class TokenizerConfig:
 
     kind: str = "auto"
     """bpe, character, byte (lossless), wordpiece, word (with an unknown symbol); auto = bpe, or word for text that is
-    already split into pieces."""
+    already split into pieces. published is that of the published weights which --from names."""
     size: int = 0
     """Vocabulary size, reserved ids included; 0 = fitted to the corpus."""
     joint: bool = True
@@ -80,7 +82,7 @@ class TokenizerConfig:
     """BPE-dropout probability, in training only (kind bpe)."""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if self.kind not in (*KINDS, PUBLISHED):
             raise ConfigError(f"tokenizer.kind={self.kind} is not known; {_nearest(self.kind, KINDS)}")
         if not 0 <= self.size <= MOST_IDS:
             raise ConfigError(f"tokenizer.size={self.size} must lie between 0 (fitted to the corpus) and {MOST_IDS:,}")
@@ -121,7 +123,8 @@ class Tokenizer:
     @property
     def symbols(self) -> Symbols:
         """The ids with a meaning of their own, the same in every vocabulary."""
-        return RESERVED
+        own = RESERVED if self.first is None else self.first.symbols
+        return replace(own, mask=self.tag_id(MASK)) if MASK in self.tags else own
 
     @property
     def first(self) -> Codec | None:
@@ -196,6 +199,11 @@ def train_tokenizer(
     `num_examples` decides the size of bpe and wordpiece where none is set. Equal input gives equal bytes.
     """
     _check_tags(tags)
+    if config.kind == PUBLISHED:
+        raise ConfigError(
+            f"tokenizer.kind={PUBLISHED} is that of published weights, which --from names; choose another kind, or "
+            f"start from a directory that has one"
+        )
     kind, joiner = _resolve_kind(config, chained(*map(_head, texts.values())))
     size = config.size or (fitted_size(num_examples) if kind in ("bpe", "wordpiece") else 0)
 
@@ -286,6 +294,8 @@ def _from_data(data: Any) -> Tokenizer:
 
 
 def _codec(kind: str, joiner: str, tags: Sequence[str], data: Mapping[str, Any]) -> Codec:
+    if kind == PUBLISHED:
+        return _published(data)
     vocabulary = _strings(data, "vocabulary")
     match kind:
         case "byte":
@@ -302,6 +312,13 @@ def _codec(kind: str, joiner: str, tags: Sequence[str], data: Mapping[str, Any])
             return BpeCodec(vocabulary, _merges(data, vocabulary), tags, joiner)
         case _:
             raise _BrokenFile(f"has the unknown kind {kind!r}. Update regard.")
+
+
+def _published(data: Mapping[str, Any]) -> Codec:
+    try:
+        return PublishedCodec.from_data(data)
+    except BadTokenizerError as error:
+        raise _BrokenFile(f"{error}: it was changed. Restore it from the run.") from None
 
 
 def _merges(data: Mapping[str, Any], vocabulary: Sequence[str]) -> list[tuple[str, str]]:

@@ -119,7 +119,14 @@ class Loop:
         last = unfinished or next(reversed(read_metrics(self.run.metrics)), {"seconds": 0.0})
         self.seconds = float(last["seconds"])
         if unfinished is None:
-            self._decide_end()  # a limit in minutes may have been lifted, or set
+            self._decide_end()  # a limit may have been lifted, or set
+            self._forget_earlier_end()
+
+    def _forget_earlier_end(self) -> None:
+        """A checkpoint that was there only because the run ended takes no part in the average of one that goes on."""
+        now = self.progress
+        if not now.ended and now.step % self.config.checkpoint_every:
+            self.progress = replace(now, saved=tuple(step for step in now.saved if step != now.step))
 
     def _miss_checkpoints(self) -> None:
         """Those that were removed take no part in the average; that is said now, not after the last step."""

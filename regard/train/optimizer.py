@@ -16,10 +16,10 @@ MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """Fused: one pass over all parameters."""
+    """Fused: one pass over all parameters but frozen ones, which no decay may touch either."""
     kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
     return kind(
-        model.parameters(),
+        [parameter for parameter in model.parameters() if parameter.requires_grad],
         lr=config.peak_rate,
         betas=(config.beta1, config.beta2),
         eps=config.epsilon,

@@ -3,14 +3,27 @@
 import gzip
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.docs.markdown import Document
 from tests.docs.shell import Shell
 from tests.docs.substitutions import OWN, SMALL
 from tests.e2e.toolbox import chosen
+from tests.published import write_bert, write_good
 
+PUBLISHED: dict[str, Callable[[Path], object]] = {
+    "models/bert": lambda folder: write_bert(folder, "BertForMaskedLM"),
+    "models/gpt2": lambda folder: write_good(folder, "gpt2"),
+}
+"""Names under which pages speak of published weights."""
+POLARITY = """
+task = "classify"
+[data]
+train = [{ text = "polarity.text", label = "polarity.label" }]
+[model]
+architecture = "encoder"
+"""
 EMPTY = frozenset({OWN})
 """Pages that bring all that they use."""
 
@@ -32,6 +45,8 @@ PLACES = ("kitchen", "garden", "station", "library", "museum", "harbour", "theat
 ORTE = ("Küche", "Garten", "Bahnhof", "Bücherei", "Museum", "Hafen", "Theater", "Dorf", "Schloss", "Wald")
 RUNS = ("RUN", "runs/first", "runs/second", "runs/demo", "runs/m30k", "runs/base", "runs/mine")
 """Names under which pages speak of a run; a page that trains one itself finds its place free."""
+ENCODER = "minilm"
+"""The name under which they speak of published weights."""
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -66,6 +81,8 @@ def write_corpora(folder: Path) -> None:
     write_sides(folder, "valid", PAIRS[3:9])
     write_sides(folder, "test", PAIRS[:5])
     (folder / "app.po").write_text('msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "A dog runs."\nmsgstr ""\n')
+    words = sorted({word for source, _ in PAIRS for word in source.split()})
+    (folder / "glove.txt").write_text("".join(f"{word} 0.5 -0.25 {place / 64}\n" for place, word in enumerate(words)))
     (folder / "in.txt").write_text("".join(f"{source}\n" for source, _ in PAIRS[:3]))
     for name, some in (("train", pairs()), ("val", PAIRS[3:9]), ("test_2016_flickr", PAIRS[:5])):
         data = "".join(f"{target.upper()}\n" for _, target in some).encode()  # no French, but a third language
@@ -75,6 +92,10 @@ def write_corpora(folder: Path) -> None:
         for name, some in (("train", pairs()), (valid, PAIRS[3:9]), (test, PAIRS[:5])):
             write_sides(folder / "DATA" / corpus, name, some, packed=True)
     write_lines(folder / "DATA" / "tiny_shakespeare" / "input.txt.gz", [source for source, _ in pairs()])
+    rows = [(f"{source} {label}", label) for source, _ in PAIRS for label in ("good", "bad")]
+    for column, lines in zip(("text", "label"), zip(*rows, strict=True), strict=True):
+        (folder / "DATA" / f"polarity.{column}").write_text("".join(f"{line[:18]}\n" for line in lines))
+    (folder / "polarity.toml").write_text(POLARITY)
     run_well(f"regard corpus convert {folder}/a.en {folder}/a.de {folder}/memory.tmx")
 
 
@@ -94,6 +115,15 @@ def train_once(folder: Path) -> Path:
     return folder / "RUN"
 
 
+def write_encoder(folder: Path) -> None:
+    """In place of published weights: an encoder with random ones, which reads bytes."""
+    from regard.text.codecs import ByteCodec
+    from regard.text.tokenizer import Tokenizer
+    from tests.encoders import save_run
+
+    save_run(folder, Tokenizer({"text": ByteCodec()}), max_positions=200)
+
+
 def furnish(folder: Path, page: Document, run: Path) -> None:
     """The folder in which a page's commands run."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +132,12 @@ def furnish(folder: Path, page: Document, run: Path) -> None:
     for path in run.parent.iterdir():
         if path != run:
             shutil.copytree(path, folder / path.name) if path.is_dir() else shutil.copy(path, folder)
+    for name, write in PUBLISHED.items():
+        if name in page.text:
+            write(folder / name)
     trained_here = re.findall(r"regard train (?:recipes/|--source )[^\n]*--out (\S+)", page.text)
     for name in RUNS:
         if name in page.text and name not in trained_here:
             shutil.copytree(run, folder / name)
+    if ENCODER in page.text:
+        write_encoder(folder / ENCODER)

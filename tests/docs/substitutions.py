@@ -36,6 +36,7 @@ class Substitution:
 SUBSTITUTIONS = (
     Substitution(r"pip install \.", "parsed pip install .", "`make wheel-check` installs it in an empty environment"),
     Substitution(r"(regard demo.*)", r"parsed \1", "takes minutes; `make demo`"),
+    Substitution(r"(regard inspect \S+)", r"parsed \1", "serves until it is ended; tests/browser/test_inspection.py"),
     Substitution(
         r"(regard bench .*)", r"parsed \1", "measures, which nothing else may run beside; tests/unit/test_bench.py"
     ),
@@ -43,6 +44,12 @@ SUBSTITUTIONS = (
     Substitution(
         r"(regard train recipes/relatives/shakespeare\S*\.toml .*)",
         rf"\1 --set model.width=16 --set train.batch_tokens=1024 {FEW_STEPS}",
+        "a few steps, small",
+    ),
+    Substitution(
+        r"(regard train recipes/decoders/shakespeare\S*\.toml .*)",
+        rf"\1 --set model.width=16 --set model.feedforward=16 --set train.batch_tokens=512 --set decode.max_extra=9 "
+        rf"{FEW_STEPS}",
         "a few steps, small",
     ),
     Substitution(

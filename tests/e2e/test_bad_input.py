@@ -400,8 +400,8 @@ def test_changed_settings_are_refused_by_name(call: Call, run: Path, small_corpu
     """Before anything is touched: also the store, which another tokenizer would have made anew."""
     before = contents(run)
     order = ["train", *small_corpus.options, "--out", run, *chosen(TINY), "--resume"]
-    call(*order, "--set", "train.max_steps=9", "--set", "tokenizer.kind=byte").refusal(
-        "train.max_steps: 4 → 9", 'tokenizer.kind: "word" → "byte"', "another --out"
+    call(*order, "--set", "train.warmup=9", "--set", "tokenizer.kind=byte").refusal(
+        "train.warmup: 40 → 9", 'tokenizer.kind: "word" → "byte"', "another --out"
     )
     call("train", "--out", run, "--resume", "--set", "model.width=16").refusal("model.width: 8 → 16")
     assert contents(run) == before
@@ -584,7 +584,7 @@ def test_a_damaged_tokenizer(call: Call, run: Path, damage: Callable[[Path], Non
     [
         ('{"format": 99}', ["has format 99", "the version of regard that wrote it"]),
         ('{"format": 1}', []),
-        ('{"form', ["is not valid JSON", "Copy the run again"]),
+        ('{"form', ["is not valid JSON", "again from where it came"]),
     ],
 )
 def test_a_damaged_config(call: Call, run: Path, text: str, parts: list[str]) -> None:
@@ -637,11 +637,11 @@ def test_a_checkpoint_that_is_not_there(call: Call, tiny_run: Path) -> None:
 
 def test_a_request_with_absurd_limits(call: Call, tiny_run: Path) -> None:
     for options, parts in (
-        (["--beam", "0"], ["beam=0", "1 is greedy"]),
-        (["--beam", "100000"], ["beam=100000", "1024"]),
-        (["--beam", "2", "--nbest", "3", "--json"], ["nbest=3", "beam=2"]),
-        (["--length-penalty", "-1"], ["length_penalty=-1", "0 is none"]),
-        (["--max-extra", "-1"], ["max_extra=-1"]),
+        (["--beam", "0"], ["--beam 0", "1 is greedy"]),
+        (["--beam", "100000"], ["--beam 100000", "1024"]),
+        (["--beam", "2", "--nbest", "3", "--json"], ["--nbest 3", "--beam 2"]),
+        (["--length-penalty", "-1"], ["--length-penalty -1", "0 is none"]),
+        (["--max-extra", "-1"], ["--max-extra -1"]),
         (["--tag", "news"], ["'news'", "without tags"]),
     ):
         call("translate", tiny_run, *options, given="bado\n").refusal(*parts)

@@ -118,7 +118,7 @@ def test_as_many_lines_come_out_as_go_in(learnt: Callable[[int], Learnt], proces
     lines = model.unseen.source.read_text().splitlines()
     lines[5:5] = ["", "   ", "bado\u2028fiba", "never seen before", "dogu " * 30]
     outcome = process("translate", model.run, "--beam", "3", given="\n".join(lines)).done()
-    assert outcome.err == ""
+    assert all("split into" in said for said in outcome.err.splitlines())  # the line of thirty words
     translations = outcome.out.split("\n")
     assert len(translations) == len(lines)
     assert translations[5:7] == ["", "   "]  # blank lines stay as they are

@@ -1,7 +1,10 @@
 """The demo, trained for real on three seeds, and what decoding promises of a model that has learnt something."""
 
+import html
+import io
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +15,8 @@ import sacrebleu
 
 import regard
 from regard.decode import Translator
+from regard.decode.stream import translate_document
+from regard.text.documents import DocumentOptions, read_document
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, make_phrasebook
 from tests.e2e.toolbox import environment
 
@@ -75,6 +80,26 @@ def test_two_thousand_sentences_do_not_know_their_neighbours(
         assert some == [together[place] for place in places]
 
 
+def test_no_sentence_of_a_line_is_lost(translator: Translator, held_out: list[Pair]):
+    """Five hundred lines of two to six sentences, as they are, in a PO and in an XLIFF."""
+    choose, known = random.Random(5), dict(held_out)
+    groups = [choose.sample(sorted(known), choose.randint(2, 6)) for _ in range(500)]
+    sources = sorted({source for group in groups for source in group})
+    single = {source: one.text for source, one in zip(sources, translator.translate(sources), strict=True)}
+    lines, wanted = (
+        [" ".join(group) for group in groups],
+        [" ".join(single[source] for source in group) for group in groups],
+    )
+    assert [one.text for one in translator.translate(lines)] == wanted  # so the exact match is that of single sentences
+    entries = "".join(f'\nmsgctxt "{at}"\nmsgid "{line}"\nmsgstr ""\n' for at, line in enumerate(lines))
+    units = "".join(f"<trans-unit><source>{line}</source></trans-unit>" for line in lines)
+    for kind, content in (("po", entries), ("xliff", f"<xliff>{units}</xliff>")):
+        parts = read_document(io.BytesIO(content.encode()), kind, DocumentOptions(), print)
+        done = b"".join(translate_document(translator, parts)).decode()
+        found = re.findall(r'msgstr "(.*)"|<target[^>]*>(.*?)</target>', done)
+        assert [html.unescape("".join(text)) for text in found] == wanted
+
+
 def test_wanted_phrases_appear_and_help(translator: Translator, held_out: list[Pair]):
     pairs = held_out[:500]
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
@@ -84,7 +109,7 @@ def test_wanted_phrases_appear_and_help(translator: Translator, held_out: list[P
         words = target.rstrip(" .?!").split()
         place = random.Random(number).randrange(len(words))
         phrase = " ".join(words[place : place + 2])
-        found = translator.translate(source, beam=5, required=[phrase])[0].text
+        found = translator.translate(source, beam=5, require=[phrase])[0].text
         assert phrase in found, (source, phrase, found)
         bound.append(found)
     before, after = (sacrebleu.corpus_bleu(texts, [targets]).score for texts in (free, bound))
@@ -99,5 +124,5 @@ def test_banned_words_are_absent(translator: Translator, held_out: list[Pair]):
         if not words:
             continue
         banned = random.Random(number).choice(words)
-        found = translator.translate(source, beam=5, banned=[banned])[0].text
+        found = translator.translate(source, beam=5, ban=[banned])[0].text
         assert banned not in found.replace("'", " ").replace(".", " ").replace("?", " ").replace("!", " ").split()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.toolbox import LEXICON, TINY, Corpus, Outcome, chosen, write_corpus
+from tests.e2e.toolbox import LEXICON, TINY, Corpus, Outcome, chosen, weights, write_corpus
 
 Call = Callable[..., Outcome]
 
@@ -113,6 +114,100 @@ def refuses(call: Call, run: Path, folder: Path) -> None:
     call("train", recipe(folder, "transformer"), "--data", folder, "--out", folder / "other").refusal(
         "model.architecture='transformer' does not serve task='lm'"
     )
+
+
+# --- a decoder, on a file that is one text
+
+LINE = "abcdefg\n"
+DOCUMENT = """
+task = "lm"
+preset = "none"
+
+[data]
+train = [{ text = "train.text" }]
+documents = "file"
+
+[tokenizer]
+kind = "character"
+
+[model]
+architecture = "decoder"
+width = 16
+heads = 2
+layers = 1
+feedforward = 32
+max_positions = 24
+dropout = 0.0
+
+[train]
+schedule = "cosine"
+peak_rate = 0.03
+warmup = 10
+batch_tokens = 480
+max_steps = 200
+validate_every = 200
+checkpoint_every = 100
+average = 1
+label_smoothing = 0.0
+precision = "fp32"
+threads = 1
+
+[decode]
+beam = 1
+max_extra = 12
+"""
+
+
+@pytest.fixture
+def told_by_heart(tmp_path: Path, call: Call) -> Path:
+    """A run that has learnt 400 equal lines, which are one text."""
+    (tmp_path / "train.text").write_text(LINE * 400)
+    (tmp_path / "decoder.toml").write_text(DOCUMENT)
+    said = call("train", tmp_path / "decoder.toml", "--data", tmp_path, "--out", tmp_path / "run").done()
+    assert "1 text (2,880 tokens), 1 for validation" in said.err
+    assert float(said.out.split("perplexity")[1].split(",")[0]) < 1.1
+    return tmp_path / "run"
+
+
+def test_a_decoder_learns_a_document(call: Call, told_by_heart: Path) -> None:
+    run, folder = told_by_heart, told_by_heart.parent
+    resumed = shutil.copytree(run, folder / "resumed")
+    for gone in ("final", "checkpoints/200"):
+        shutil.rmtree(resumed / gone)
+    call("train", "--out", resumed, "--resume").done()
+    assert weights(resumed) == weights(run)
+
+    (folder / "other.text").write_text(LINE * 9)
+    measured = [
+        json.loads(call("evaluate", run, "--column", f"text={folder / 'other.text'}", "--json", *asked).done().out)
+        for asked in ((), ("--stride", 8))
+    ]
+    assert [(one["tokens"], one["texts"], one["context"]) for one in measured] == [(72, 1, 24)] * 2
+    assert [one["stride"] for one in measured] == [24, 8]
+    assert measured[0]["bits_per_byte"] == measured[0]["bits_per_character"] < 1.0
+    call("evaluate", run, "--column", f"text={folder / 'other.text'}", "--stride", 25).refusal(
+        "--stride 25 must lie between 1 and 24"
+    )
+
+    assert call("generate", run, "cdefg\nab").done().out == f"cdefg\n{(LINE * 3)[:14]}\n"
+    assert call("generate", run, "abc", "--stop", "\na").done().out == "abcdefg\n"
+    cut = call("generate", run, "abc", "--max-extra", 60).done()
+    assert cut.out == f"{LINE * 3}\n"
+    assert "regard: the text ended where the context of 24 tokens was full; --overflow slide goes on" in cut.err
+    slid = call("generate", run, "abc", "--max-extra", 60, "--overflow", "slide", "--json").done()
+    found = json.loads(slid.out)
+    assert found["text"] == (LINE * 8)[:63]
+    assert (found["finished"], found["reason"]) == (False, "length")
+    assert "its oldest half was dropped each time, and the last 12 tokens were read again" in slid.err
+    call("generate", run, LINE * 3).refusal("prompt 1 takes up 24 of the 24 tokens that the model can read")
+    assert call("generate", run, (LINE * 4)[:-2], "--overflow", "slide").done().out == f"{(LINE * 6)[:42]}\n"
+    two = call("generate", run, "--max-extra", 5, given="abc\nefg\n").done().out
+    assert two == "abcdefg\n\n----------\nefg\nabcd\n"
+
+    assert "1 layers, width 16, 2 heads, context 24" in call("info", run).done().out
+    described = call("describe", run).done().out
+    assert "embedding.positions.weight" in described
+    assert "multiplications a text token" in described
 
 
 def test_a_translator_does_not_generate(call: Call, tmp_path: Path) -> None:

@@ -99,7 +99,9 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
     call("translate", run, *source, "--also", gap, *colour).refusal("line 5: counts is empty, but the source has text")
     assert "line 41: counts goes on" in call("translate", run, *source, "--also", longer, *colour).err
     call("translate", run, *source).refusal("the model also reads counts, colour", "give --also FILE 2 times")
-    call("translate", run, *source, "--also", gap, *colour, "--split").refusal("--also gives a further source", "lines")
+    call("translate", run, *source, "--also", gap, *colour, "--kind", "paragraphs").refusal(
+        "--also gives a further source", "lines"
+    )
     call("evaluate", run, *given, "--also", gap, *colour).refusal("gap:5: counts is empty, but the source has text")
     blank = written(folder, "blank", ["", *test["source"].read_text().splitlines()[1:]])
     beside = ["--also", written(folder, "unsaid", ["", *lines[1:]]), *colour]

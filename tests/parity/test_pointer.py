@@ -24,8 +24,8 @@ from regard.decode.stepper import Stepper
 from regard.models import ARCHITECTURES, Decodable, Shapes, State
 from regard.models.costs import build_model
 from regard.models.interface import Attentive
-from regard.nn.attention import Probe
 from regard.nn.loss import Objective, Smoothing
+from regard.nn.probe import Probe
 from regard.tasks.point import TASK, Pointer
 from regard.text.tokenizer import Tokenizer
 
@@ -248,13 +248,13 @@ def test_the_score_is_the_formula_of_the_paper() -> None:
         (look,) = probe.looks
         inputs = model.project(batch.source.values)
         encodings, _ = model.reader(inputs, batch.source.mask, None)
-        v, first, second = model.pointer.v, model.pointer.of_memory.weight, model.pointer.of_query.weight
+        v, first = model.pointer.v, model.pointer.of_memory.weight
         assert look.block == "decoder.0.pointer"
         for row, length in enumerate((6, 4)):
             for place in range(int(batch.target_mask[row].sum())):
-                used, d = batch.target_in[row, : place + 1].tolist(), look.queries[row, 0, place]
+                used, asked = batch.target_in[row, : place + 1].tolist(), look.queries[row, 0, place]  # W₂d
                 expected = [
-                    float(v @ torch.tanh(first @ e + second @ d)) if i + 1 not in used else -math.inf
+                    float(v @ torch.tanh(first @ e + asked)) if i + 1 not in used else -math.inf
                     for i, e in enumerate(encodings[row, :length])
                 ]
                 assert logits[row, place, 1 : length + 1].tolist() == pytest.approx(expected, abs=1e-5)

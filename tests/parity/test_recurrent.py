@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.errors import ConfigError
-from regard.nn.recurrent import CALL, CELLS, Parts, Recurrent, by_row
+from regard.nn.elementwise import CALL, by_row
+from regard.nn.recurrent import CELLS, Parts, Recurrent
 
 READ, WIDTH = 7, 11
 TORCH: dict[str, Any] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}

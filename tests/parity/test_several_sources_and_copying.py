@@ -22,8 +22,8 @@ from regard.decode.search import search
 from regard.models import ARCHITECTURES, Shapes
 from regard.models.costs import build_model
 from regard.models.interface import Attentive
-from regard.nn.attention import Probe
 from regard.nn.copying import CopyHead, Mixture, classes_for, mixed
+from regard.nn.probe import Probe
 from regard.text.symbols import RESERVED
 from tests.decodables import SOURCE_WORDS, VARIANTS
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch, Source
 from regard.models import Architecture, Shapes
+from regard.nn.elementwise import by_row
 from regard.nn.linear import Linear
-from regard.nn.recurrent import by_row
 
 
 @dataclass(frozen=True, kw_only=True)

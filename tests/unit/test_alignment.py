@@ -92,7 +92,7 @@ def test_layers_and_heads_are_counted_from_one(text: str, weights: list[float]):
 
 @pytest.mark.parametrize("text", ["", "0", "1.0", "0.1", "1.", ".1", "-1", "1.2.3", "first", "1,2", "Mean", "²"])
 def test_what_names_no_head_is_refused(text: str):
-    with pytest.raises(ConfigError, match=r"--alignment .* is not mean, LAYER or LAYER\.HEAD"):
+    with pytest.raises(ConfigError, match=r"alignment=.* is not mean, LAYER or LAYER\.HEAD"):
         Heads.parse(text)
 
 

@@ -132,7 +132,8 @@ def test_the_options_of_translate_are_grouped(call: Callable[..., Outcome], monk
     assert {"--beam", "--length-penalty", "--nbest", "--max-extra"} <= set(found["Search"])
     assert {"--sample", "--temperature", "--top-p", "--seed"} <= set(found["Sampling"])
     assert {"--repetition-penalty", "--no-repeat-ngram"} <= set(found["Penalties"])
-    assert set(found["Constraints"]) == {"--prefix", "--ban", "--require", "--terms", "--stop", "--keep"}
+    wording = {"--prefix", "--ban", "--require", "--terms", "--stop", "--keep"}
+    assert set(found["Constraints"]) == wording | {"--memory", "--memory-threshold"}
     assert {"--input", "--output", "--kind", "--json"} <= set(found["Input and output"])
     assert {"--with", "--checkpoint"} <= set(found["Model"])
     assert found["Other options"] == ["--quiet", "--help"]

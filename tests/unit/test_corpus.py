@@ -73,8 +73,9 @@ def test_invalid_utf8_names_line_and_byte(tmp_path, monkeypatch, block_bytes):
     assert "iconv -f WINDOWS-1252" in message
 
 
-def test_utf16_is_recognised(tmp_path):
-    assert "iconv -f UTF-16" in error_of(write(tmp_path / "text", "héllo\n".encode("utf-16")))
+def test_utf16_is_known_by_its_mark_and_told_without_one(tmp_path):
+    assert list(read_lines(write(tmp_path / "text", "héllo\n".encode("utf-16")))) == ["héllo"]
+    assert "iconv -f UTF-16" in error_of(write(tmp_path / "text", "hello\n".encode("utf-16-le")))
 
 
 def test_nul_names_line_and_byte(tmp_path):

@@ -15,6 +15,7 @@ from regard.decode.request import Demands
 from regard.decode.search import search
 from regard.decode.translate import Translation, Translator
 from regard.errors import ConfigError, RegardError
+from regard.naming import naming
 from regard.text.codecs import WordCodec
 from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
 from tests.e2e.toolbox import Outcome
@@ -81,12 +82,13 @@ RANGES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("settings", "part"), RANGES, ids=str)
 def test_a_recipe_that_makes_no_sense_is_refused(settings: dict[str, Any], part: str):
-    assert part in refusal(lambda: SearchConfig(**settings), ConfigError)
+    with naming("key"):
+        assert part in refusal(lambda: SearchConfig(**settings), ConfigError)
 
 
 @pytest.mark.parametrize(("settings", "part"), RANGES, ids=str)
 def test_so_are_the_same_options_of_a_call(settings: dict[str, Any], part: str):
-    """Before anything is read; the message may name the option instead of the recipe's key."""
+    """Before anything is read; the message names the keyword, or on the command line the flag."""
     read: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -95,7 +97,10 @@ def test_so_are_the_same_options_of_a_call(settings: dict[str, Any], part: str):
 
     message = refusal(lambda: translator().translate_lines(lines(), **settings))
     key = part.removeprefix("decode.").split("=")[0]
-    assert f"decode.{key}" in message or f"--{key.replace('_', '-')}" in message
+    assert message.startswith((f"{key}=", f"{key} "))
+    with naming("flag"):
+        message = refusal(lambda: translator().translate_lines(lines(), **settings))
+    assert message.startswith(f"--{key.replace('_', '-')} ")
     assert read == []
 
 
@@ -122,22 +127,22 @@ TOGETHER: list[tuple[dict[str, Any], list[str]]] = [
     ({"sample": True, "coverage_penalty": 0.2}, ["--coverage-penalty", "--sample"]),
     ({"sample": True, "coverage_penalty": 1.0}, ["--coverage-penalty", "--sample"]),
     ({"sample": True, "tree": True}, ["--tree", "--sample"]),
-    ({"sample": True, "required": ["x"]}, ["--require", "--sample"]),
+    ({"sample": True, "require": ["x"]}, ["--require", "--sample"]),
     ({"sample": True, "terms": (("a", "b"),)}, ["--terms", "--sample"]),
     ({"temperature": 0.5}, ["--temperature", "--sample"]),
     ({"top_p": 0.5}, ["--top-p", "--sample"]),
     ({"min_p": 0.5, "beam": 3}, ["--min-p", "--sample"]),
     ({"typical": 0.5}, ["--typical", "--sample"]),
-    ({"required": ["x"], "beam": 1}, ["beam"]),
-    ({"required": ["x"], "beam": 4, "groups": 4}, ["beam"]),
+    ({"require": ["x"], "beam": 1}, ["beam"]),
+    ({"require": ["x"], "beam": 4, "groups": 4}, ["beam"]),
     ({"terms": (("hi", "b"),), "beam": 1}, ["beam"]),
     ({"long": "cut"}, ["--long", "'cut'", "split, window, refuse"]),
     ({"batch_size": -1}, ["--batch-size", "-1", "0 or more"]),
     ({"batch_tokens": 0}, ["--batch-tokens", "0", "1 or more"]),
     ({"trace": -1}, ["--trace", "-1"]),
-    ({"banned": ["x", ""]}, ["--ban", "empty"]),
-    ({"banned": [" "]}, ["--ban", "empty"]),
-    ({"required": [""]}, ["--require", "empty"]),
+    ({"ban": ["x", ""]}, ["--ban", "empty"]),
+    ({"ban": [" "]}, ["--ban", "empty"]),
+    ({"require": [""]}, ["--require", "empty"]),
     ({"stop": [""]}, ["--stop", "empty"]),
     ({"keep": ["[0-9"]}, ["--keep", "'[0-9'", "regular expression"]),
     ({"keep": [""]}, ["--keep", "empty"]),
@@ -146,18 +151,19 @@ TOGETHER: list[tuple[dict[str, Any], list[str]]] = [
     ({"tag": "sport"}, ["tag 'sport' is not known", "news"]),
     ({"prefix": "abcdefgh", "max_length": 8}, ["prefix has 8 tokens", "at most 8", "--max-length"]),
     ({"prefix": "abcd", "max_extra": 0}, ["prefix has 4 tokens", "--max-extra"]),
-    ({"required": ["abcdef"], "max_length": 6}, ["must appear need 7 tokens", "may have 6", "--max-length"]),
+    ({"require": ["abcdef"], "max_length": 6}, ["must appear need 7 tokens", "may have 6", "--max-length"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("options", "parts"), TOGETHER, ids=str)
 def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], parts: list[str]):
-    message = refusal(lambda: translator().translate("hi", **options))
+    with naming("flag"):
+        message = refusal(lambda: translator().translate("hi", **options))
     for part in parts:
         assert part in message
 
 
-@pytest.mark.parametrize("options", [{"required": ["x"], "beam": 1}, {"terms": (("a", "b"),), "beam": 1}], ids=str)
+@pytest.mark.parametrize("options", [{"require": ["x"], "beam": 1}, {"terms": (("a", "b"),), "beam": 1}], ids=str)
 def test_what_can_never_work_is_refused_before_a_line_is_read(options: dict[str, Any]):
     """Not at the first line in which the term occurs, which may be the last of a million."""
     read: list[str] = []
@@ -171,7 +177,7 @@ def test_what_can_never_work_is_refused_before_a_line_is_read(options: dict[str,
 
 
 def test_an_unknown_option_is_named():
-    with pytest.raises(TypeError, match="has no option 'bema'"):
+    with pytest.raises(TypeError, match="there is no option 'bema'; did you mean beam"):
         translator().translate("hi", bema=5)  # pyright: ignore
 
 
@@ -219,17 +225,17 @@ def test_a_phrase_that_the_prefix_holds_needs_no_room():
     assert found[0][0].tokens[:2] == (A, B)
 
 
-@pytest.mark.parametrize("options", [{"prefix": "x y"}, {"required": ["x y"]}], ids=str)
+@pytest.mark.parametrize("options", [{"prefix": "x y"}, {"require": ["x y"]}], ids=str)
 def test_a_contradiction_is_not_blamed_on_the_weights(options: dict[str, Any]):
     """What must and must not be there at once: there is no such translation, and NaN is not why."""
-    message = refusal(lambda: translator().translate("ab", banned=["x y"], **options))
+    message = refusal(lambda: translator().translate("ab", ban=["x y"], **options))
     assert "NaN" not in message
     assert "ban" in message
 
 
 def test_words_outside_the_vocabulary_are_named():
     model = Translator(model=Echo(size=WORDS.size), tokenizer=Tokenizer.pair(WORDS, WORDS))
-    assert "phrase 'three'" in refusal(lambda: model.translate("one", required=["three"]), ConfigError)
+    assert "phrase 'three'" in refusal(lambda: model.translate("one", require=["three"]), ConfigError)
     assert "prefix 'three'" in refusal(lambda: model.translate("one", prefix="three"), ConfigError)
 
 
@@ -241,7 +247,7 @@ def texts(found: list[Translation]) -> list[str]:
 
 
 def test_a_banned_word_is_absent_and_its_longer_neighbours_are_not():
-    found = translator().translate(["a cat sat", "category", "concat it", "cats"], banned=["cat"])
+    found = translator().translate(["a cat sat", "category", "concat it", "cats"], ban=["cat"])
     assert "cat" not in found[0].text.split()
     assert texts(found)[1:] == ["category", "concat it", "cats"]
 
@@ -264,7 +270,7 @@ def test_a_word_can_be_banned_whatever_the_tokenizer(kind: str, joiner: str, how
     tokenizer = pet_tokenizer(kind, joiner)
     model = Translator(model=Echo(size=tokenizer.target.size), tokenizer=tokenizer)
     sentences = [text.replace("cats", "cat@@ s") if joiner else text for text in PETS]
-    found = texts(model.translate(sentences, banned=["cat"], **how))
+    found = texts(model.translate(sentences, ban=["cat"], **how))
     assert not any(re.search(r"\bcat\b", text) for text in found)
     if not how.get("sample"):
         assert found[2:] == PETS[2:]
@@ -274,8 +280,8 @@ def test_a_word_can_be_banned_whatever_the_tokenizer(kind: str, joiner: str, how
 def test_a_banned_word_of_a_word_tokenizer_gives_way_to_the_next_best(beam: int):
     codec = WordCodec(["a", "cat", "sat", "dog"])  # the last is the second best of an echo
     model = Translator(model=Echo(size=codec.size), tokenizer=Tokenizer.pair(codec, codec))
-    assert texts(model.translate(["a cat sat", "cat"], banned=["cat"], beam=beam)) == ["a dog sat", "dog"]
-    phrase = texts(model.translate(["a cat sat"], banned=["cat sat"], beam=beam))[0]
+    assert texts(model.translate(["a cat sat", "cat"], ban=["cat"], beam=beam)) == ["a dog sat", "dog"]
+    phrase = texts(model.translate(["a cat sat"], ban=["cat sat"], beam=beam))[0]
     assert phrase in ("a cat dog", "a dog sat")  # which are equally likely
 
 
@@ -284,11 +290,15 @@ def test_a_line_in_parts_has_its_prefix_once_and_its_phrases_once():
     begun = long.translate("abcd. efgh", prefix="xy", beam=2)[0].text
     assert begun.startswith("xy")
     assert begun.count("xy") == 1
-    assert long.translate("abcd. efgh", required=["zz"], beam=4)[0].text.count("zz") == 1
+    assert long.translate("abcd. efgh", require=["zz"], beam=4)[0].text.count("zz") == 1
 
 
 def test_a_line_in_parts_is_complete_before_its_stop():
     assert translator(max_source=5).translate("ab|c. efgh", stop=["|"])[0].text == "ab"
+
+
+def test_a_stop_leaves_no_space_behind():
+    assert translator().translate("ab cd", stop=["cd"])[0].text == "ab"
 
 
 def test_a_stop_is_found_as_it_was_written():
@@ -298,10 +308,10 @@ def test_a_stop_is_found_as_it_was_written():
 
 def test_one_text_is_not_taken_for_its_letters():
     """A string where a list is asked for is one text, never a list of letters."""
-    assert translator().translate("c a b", banned="cab")[0].text == "c a b"
+    assert translator().translate("c a b", ban="cab")[0].text == "c a b"
     assert translator().translate("abc", stop="cb")[0].text == "abc"
     assert translator().translate("a 12 c", keep="[0-9]+")[0].text == "a 12 c"
-    assert "zyx" in translator().translate("abc", required="zyx", beam=4)[0].text
+    assert "zyx" in translator().translate("abc", require="zyx", beam=4)[0].text
 
 
 # --- a terminology file
@@ -365,16 +375,16 @@ def translate(call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        ("--beam 0", ["decode.beam=0 must lie between 1"]),
+        ("--beam 0", ["--beam 0 must lie between 1"]),
         ("--beam two", ["--beam", "integer"]),
-        ("--sample --top-p 2", ["decode.top_p=2.0"]),
-        ("--sample --temperature -1", ["decode.temperature=-1.0"]),
+        ("--sample --top-p 2", ["--top-p 2.0"]),
+        ("--sample --temperature -1", ["--temperature -1.0"]),
         ("--temperature 0.5", ["--temperature has no effect without --sample"]),
         ("--sample --beam 5", ["--beam", "--sample"]),
-        ("--groups 3 --beam 4", ["decode.groups=3 must divide decode.beam=4"]),
-        ("--nbest 5 --json --beam 3", ["decode.nbest=5"]),
+        ("--groups 3 --beam 4", ["--groups 3 must divide --beam 4"]),
+        ("--nbest 5 --json --beam 3", ["--nbest 5"]),
         ("--nbest 2", ["--nbest 2 needs --json"]),
-        ("--min-length 5 --max-length 5", ["decode.min_length=5"]),
+        ("--min-length 5 --max-length 5", ["--min-length 5"]),
         ("--require x --sample", ["--require", "--sample"]),
         ("--require x --beam 1", ["beam of 2 or more"]),
         ("--prefix abcdefgh --max-length 4", ["the prefix has 8 tokens"]),
@@ -388,7 +398,8 @@ def translate(call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> 
         ("--long cut", ["--long 'cut'"]),
         ("--batch-size -1", ["--batch-size -1 must be 0 or more"]),
         ("--batch-tokens 0", ["--batch-tokens 0"]),
-        ("--trace 3 --kind tsv", ["--trace", "--kind"]),
+        ("--kind tvs", ["--kind 'tvs' is not one of lines, tsv"]),
+        ("--split twice", ["--split 'twice'"]),
         ("--with other --checkpoint 4", ["--with", "--checkpoint"]),
         ("--bema 3", ["--bema"]),
         ("--input none.txt", ["none.txt"]),

@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import re
 import tracemalloc
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polib
 import pytest
@@ -386,8 +388,8 @@ XLIFF_1_DONE = (
     XLIFF_1.replace(
         "<!-- c --></source>",
         f"""<!-- c --></source>
-    <target {REVIEW}>[CLICK] <g id="1">[HERE &amp; NOW]</g>"""
-        '<x id="2"/>, <ph id="3">&lt;img/&gt;</ph>[PLEASE.]<!-- c --></target>',
+    <target {REVIEW}>[CLICK <g id="1">HERE &amp; NOW</g>"""
+        '<x id="2"/>, <ph id="3">&lt;img/&gt;</ph>PLEASE.<!-- c -->]</target>',
     )
     .replace('<target  xml:lang=\'de\' state="new" state-qualifier="x"/>',
              f"<target  xml:lang='de' {REVIEW}>[A &lt; B AND MORE]</target>")
@@ -411,7 +413,7 @@ XLIFF_2_DONE = (
         "<x:segment><x:source>Good", '<x:segment state="translated"><x:source>Good'
     )
     .replace(
-        "!</x:source>", '!</x:source><x:target>[GOOD] <x:pc id="1">[MORNING]</x:pc><x:ph id="2"/>!</x:target>'
+        "!</x:source>", '!</x:source><x:target>[GOOD <x:pc id="1">MORNING</x:pc><x:ph id="2"/>!]</x:target>'
     )
     .replace("""state = 'initial' subState="a:b\"""", 'state="translated"')
     .replace("<x:target></x:target>", "<x:target>[TWO]</x:target>")
@@ -568,3 +570,101 @@ def test_a_paragraph_without_end_is_cut(monkeypatch):
     content = "".join(f"words and words {n}\n" for n in range(20))
     parts = read_document(io.BytesIO(content.encode()), "paragraphs", DocumentOptions(), print)
     assert max(len(part.text or "") for part in parts) < 100
+
+
+# Headers of tables
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "done"),
+    [
+        ("source,target", "a,b", "[A],b"),
+        ("id,en,de", "1,a,b", "1,[A],b"),
+        ("key;text", "k;a", "k;[A]"),
+        ("id,name,comment", "1,a,b", "[1],a,b"),
+    ],
+)
+def test_a_header_is_recognised_and_told(head, row, done):
+    notes: list[str] = []
+    assert translated(f"{head}\n{row}\n", "csv", notes=notes, language="en") == f"{head}\n{done}\n"
+    names = head.replace(";", ",").replace(",", ", ")
+    assert notes == [f"line 1: read as a header ({names}), which is not translated"]
+
+
+@pytest.mark.parametrize("first", ["hello,hallo", "so,si", "text", "A text,another"])
+def test_a_first_row_of_data_is_none(first):
+    notes: list[str] = []
+    cell = first.partition(",")[0]
+    assert translated(f"{first}\n", "csv", notes=notes) == first.replace(cell, f"[{cell.upper()}]", 1) + "\n"
+    assert notes == []
+
+
+# XLIFF: what is to be filled
+
+
+def unit_of(target: str, source: str = "<source>A. B.</source>", attributes: str = "") -> str:
+    return f"<xliff><trans-unit{attributes}>{source}{target}</trans-unit></xliff>"
+
+
+SEGMENTED = (
+    '<source>A. B.</source><seg-source><mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B.</mrk></seg-source>'
+)
+
+
+def test_segments_that_are_empty_in_the_target_are_filled():
+    target = '<target><mrk mtype="seg" mid="1"/> <mrk mtype="seg" mid="2"></mrk></target>'
+    done = f'<target {REVIEW}><mrk mtype="seg" mid="1">[A.]</mrk> <mrk mtype="seg" mid="2">[B.]</mrk></target>'
+    assert translated(unit_of(target, SEGMENTED), "xliff") == unit_of(done, SEGMENTED)
+    half = '<target state="x"><mrk mtype="seg" mid="1">X.</mrk> <mrk mtype="seg" a=">" mid="2"/></target>'
+    done = f'<target {REVIEW}><mrk mtype="seg" mid="1">X.</mrk> <mrk mtype="seg" a=">" mid="2">[B.]</mrk></target>'
+    assert translated(unit_of(half, SEGMENTED), "xliff") == unit_of(done, SEGMENTED)
+    for whole in (half.replace("/></target>", ">Y.</mrk></target>"), half.replace('mid="2"', 'mid="3"')):
+        assert translated(unit_of(whole, SEGMENTED), "xliff") == unit_of(whole, SEGMENTED)
+
+
+@pytest.mark.parametrize("state", ["new", "needs-translation"])
+def test_a_target_that_is_said_to_be_untranslated_is_filled(state):
+    target, yes = f'<target state="{state}">A. <x/>B.</target>', ' approved="yes"'
+    assert translated(unit_of(target), "xliff") == unit_of(f"<target {REVIEW}>[A. B.]</target>")
+    assert translated(unit_of(target, attributes=yes), "xliff") == unit_of(target, attributes=yes)
+    other = target.replace(state, "translated")
+    assert translated(unit_of(other), "xliff") == unit_of(other)
+
+
+def test_xliff_2_segments_in_their_first_state_are_filled():
+    content = '<xliff><segment state="initial"><source>A</source><target>A</target></segment></xliff>'
+    assert translated(content, "xliff") == (
+        '<xliff><segment state="translated"><source>A</source><target>[A]</target></segment></xliff>'
+    )
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        'One <g id="1">two <x id="2"/></g> three',
+        'One <bpt id="1">&lt;b></bpt>two<ept id="1">&lt;/b></ept> three',
+        'One <bx id="1"/>two <bx id="2"/>three<ex rid="1"/> four<ex rid="2"/>',
+        'One <sc id="1"/>two<ec startRef="1"/> <sc id="3"/>three',
+        'One <mrk mtype="protected"><g>two</g> <![CDATA[<]]></mrk> three',
+        "One \U00100003 two <ph/>three",
+    ],
+)
+def test_every_inline_element_is_there_once_whatever_the_translation(inside):
+    def content_of(text: str) -> str:
+        return unit_of(text, source=f"<source>{inside}</source>")
+
+    same = translated(content_of(""), "xliff", str)
+    assert same == content_of(f"<target {REVIEW}>{inside}</target>")
+    for new in ("", "x", "x y z w", "<g>", "\U00100000\U00108009 x"):
+        done = translated(content_of(""), "xliff", lambda _, new=new: new)
+        target = done.partition(f"<target {REVIEW}>")[2].partition("</target>")[0]
+        tags = re.compile(r"<(?!!)[^>]*>|&lt;/?b>")
+        assert sorted(tags.findall(target)) == sorted(tags.findall(inside))
+        ElementTree.fromstring(done)
+
+
+def test_a_pair_over_two_lines_stays_in_order():
+    inside = "a <g>b\nc <b>d</b></g> e"
+    source = f'<source xml:space="preserve">{inside}</source>'
+    done = translated(unit_of("", source), "xliff", lambda text: text.upper())
+    assert "A <g>B\nC <b>D</b></g> E</target>" in done

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from regard.errors import ConfigError, CorpusError, RegardError
-from regard.evaluate import Scores, evaluate_texts
+from regard.evaluate import Scores, evaluate_texts, tokenizers
+from regard.evaluate.tokenizers import tokenizer_for
 
 TEXT = "The the Cat dog's sat on a mat, mats; über Straße 3.14 1,000 (maybe) “quoted” don't 北京 . ! x@@ y"
 WORDS = TEXT.split()
@@ -76,6 +77,58 @@ def test_scores_are_those_of_the_command_line_to_the_last_digit(
     assert scores.chrf_signature == chrf["signature"]
 
 
+CHINESE = (["我喜欢黑色的猫。", "他在北京买了3本书。"], ["我喜欢黑猫。", "他在北京买了三本新书。"])
+
+
+@pytest.mark.parametrize(
+    ("tokenize", "texts", "options"),
+    [("13a", (made_up(7)[0], made_up(7)[1]), []), ("zh", CHINESE, ["--ter-normalized", "--ter-asian-support"])],
+)
+def test_ter_is_that_of_the_command_line(
+    tmp_path: Path, tokenize: str, texts: tuple[list[str], list[str]], options: list[str]
+):
+    hypotheses, reference = texts
+    *_, ter = command_line(tmp_path, hypotheses, [reference], "-m", "bleu", "chrf", "ter", *options)
+    scores = evaluate_texts(hypotheses, [reference], tokenize=tokenize, ter=True)
+    assert scores.ter is not None
+    assert 5 < scores.ter < 95
+    assert round(scores.ter, 17) == ter["score"]
+    assert scores.ter_signature == ter["signature"]
+    assert scores.summary().splitlines()[2] == f"TER {scores.ter:.2f} {scores.ter_signature}"
+    assert "ter" in scores.to_json()
+    assert "ter" not in evaluate_texts(hypotheses, [reference]).to_json()
+
+
+def test_the_tokenizer_follows_the_target_language(monkeypatch: pytest.MonkeyPatch):
+    installed = {"zh", "char", "13a"}
+    monkeypatch.setattr(tokenizers, "is_installed", lambda name: name in installed)
+    for code in ("zh", "zh-CN", "ZH_hant", "cmn"):
+        assert tokenizer_for(code) == "zh"
+    assert [tokenizer_for(code) for code in ("ja", "ko-KR", "th", "de", "", "zha")] == [
+        *("char", "char", "char", "13a", "13a", "13a")
+    ]
+    installed |= {"ja-mecab", "ko-mecab"}
+    assert (tokenizer_for("jpn"), tokenizer_for("kor")) == ("ja-mecab", "ko-mecab")
+
+
+def test_a_language_that_is_not_named_is_told_by_its_script(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tokenizers, "is_installed", lambda name: "mecab" not in name)
+    assert tokenizer_for("", CHINESE[1]) == "zh"
+    assert tokenizer_for("trg", ["猫は黒いです。", "東京タワー"]) == "char"
+    assert tokenizer_for("", ["แมวสีดำ"]) == "char"
+    assert tokenizer_for("", ["Das Wort 北京 steht in einem deutschen Satz."]) == "13a"
+    assert tokenizer_for("", ["1 2 3", ""]) == "13a"
+    assert tokenizer_for("de", ["Das ist 1 Satz."] * 1000 + ["猫" * 1000]) == "13a"
+
+
+def test_a_package_that_is_missing_is_no_error():
+    for name in ("zh", "char", "13a"):
+        assert tokenizers.is_installed(name)
+    expected = "ja-mecab" if tokenizers.is_installed("ja-mecab") else "char"
+    assert tokenizer_for("ja") == expected
+    assert evaluate_texts(["猫は黒いです。"], [["猫は白いです。"]], tokenize=expected).bleu > 10
+
+
 def test_the_truth_scores_a_hundred():
     _, reference, second = made_up(5)
     scores = evaluate_texts(reference, [second, reference])
@@ -111,7 +164,7 @@ def test_scores_go_through_json_and_read_well():
     [
         ([], [[]], {}, CorpusError, "there are no translations to evaluate"),
         (["a"], [], {}, ConfigError, "there is no reference"),
-        (["a", "b"], [["a", "b"], ["a"]], {}, CorpusError, "reference 2 has 1 lines, but there are 2 translations"),
+        (["a", "b"], [["a", "b"], ["a"]], {}, CorpusError, "reference 2 has 1 line, but there are 2 translations"),
         (["a"], [["a"]], {"tokenize": "13b"}, ConfigError, "tokenize='13b' is not one of none, .* mean '13a'?"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.figures import FIGURES, Curve, Options, Panel, Picture, vanishing_gradient
+from regard.figures import FIGURES, Bars, Curve, Grid, Options, Panel, Picture, vanishing_gradient
 from regard.figures.drawing import power, rendered
 from regard.figures.vanishing_gradient import MODELS, POSITIONS, averaged, linear_norms, model_norms
 from tests.e2e.toolbox import Outcome
@@ -118,7 +119,7 @@ def test_the_numbers_are_printed_as_json(command: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("vanishing",), "there is no figure 'vanishing'; the figures are vanishing-gradient"),
+        (("vanishing",), "there is no figure 'vanishing'; the figures are positions, positions-tensor2tensor"),
         (("vanishing-gradient", "--out", "x.pdf"), "--out x.pdf ends in .pdf; a figure is .png or .svg"),
         (("vanishing-gradient", "--out", "no/x"), "--out no/x: there is no folder no; make it"),
     ],
@@ -139,3 +140,79 @@ def test_a_seed_and_a_name_that_cannot_be(call: Call) -> None:
     order = ["figure", "vanishing-gradient", "--repeats", 1]
     call(*order, "--seed", 1 << 63).refusal("--seed 9223372036854775808 is too large", "below 2^63")
     call(*order, "--out", "").refusal("is no name of a file", "figure.png")
+
+
+# --- figures that are computed
+
+
+def of(name: str) -> Picture:
+    return FIGURES[name].measure(Options())
+
+
+def test_every_computed_figure_is_drawn() -> None:
+    for name, figure in FIGURES.items():
+        if name != "vanishing-gradient":
+            picture = figure.measure(Options())
+            assert picture.name == name
+            assert len(picture.note.split()) > 20, "one paragraph of explanation"
+            assert rendered(picture, "svg").count(b"<svg") == 1
+
+
+def test_positions_and_their_products() -> None:
+    """The product depends on the distance alone and is largest, 64, at 0."""
+    grid, panel = of("position-products").panels
+    assert isinstance(grid, Grid)
+    assert isinstance(panel, Panel)
+    assert panel.curves[0].values[0] == pytest.approx(64, abs=1e-4)
+    assert max(panel.curves[0].values[1:]) < 64
+    for row in range(50):
+        for column in range(50):
+            assert grid.values[row][column] == pytest.approx(panel.curves[0].values[abs(row - column)], abs=1e-4)
+    (table,) = of("positions").panels
+    assert isinstance(table, Grid)
+    assert (len(table.values), len(table.values[0])) == (50, 128)
+    assert table.values[0][:4] == (0, 1, 0, 1)
+    (other,) = of("positions-tensor2tensor").panels
+    assert isinstance(other, Grid)
+    assert (len(other.values), len(other.values[0])) == (20, 512)
+    assert set(other.values[0][:256]) == {0.0}
+    assert set(other.values[0][256:]) == {1.0}
+
+
+def test_worked_numbers_in_the_figures() -> None:
+    bars = of("label-smoothing").panels[0]
+    assert isinstance(bars, Bars)
+    assert bars.curves[1].values == pytest.approx([0.02] * 4 + [0.9, 0.02])
+    assert bars.curves[2].values == pytest.approx([1 / 60] * 4 + [0.9 + 1 / 60, 1 / 60])
+    rates = of("warm-up").panels[0]
+    assert isinstance(rates, Panel)
+    assert rates.curves[0].values[39] == max(rates.curves[0].values) == pytest.approx(6.99e-4, abs=1e-6)
+    look_ahead, padding = of("masks").panels
+    assert isinstance(look_ahead, Grid)
+    assert isinstance(padding, Grid)
+    assert look_ahead.values[1] == (0, 0, -math.inf, -math.inf, -math.inf)
+    assert padding.values == ((0, 0, 0, 1, 1, 1), (0, 0, 0, 0, 1, 1))
+    costs = of("multiplications").panels[0]
+    assert isinstance(costs, Panel)
+    attention, recurrence = (curve.values for curve in costs.curves[:2])
+    assert attention[31] == recurrence[31] == 512**3, "they cross at n = d"
+    assert attention[30] < recurrence[30]
+    hot = of("temperature").panels[0]
+    assert isinstance(hot, Bars)
+    assert all(sum(curve.values) == pytest.approx(1) for curve in hot.curves)
+    assert [curve.values[0] for curve in hot.curves] == sorted((c.values[0] for c in hot.curves), reverse=True)
+
+
+def test_the_gallery_shows_every_figure() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gallery.md").read_text("utf-8")
+    for name in FIGURES:
+        assert f"`regard figure {name}`" in page
+        assert f"(images/gallery/{name}.png)" in page
+
+
+def test_all_figures_go_into_a_directory(command: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: FIGURES[name] for name in ("masks", "vanishing-gradient")}
+    monkeypatch.setattr("regard.cli_figure.FIGURES", few)
+    command("figure", "all", "--out", "drawn").done()
+    expected = [f"{name}.{kind}" for name in few for kind in ("png", "svg")]
+    assert sorted(path.name for path in Path("drawn").iterdir()) == expected

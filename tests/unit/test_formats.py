@@ -536,3 +536,26 @@ def test_conversion_without_languages_asks(tmp_path, out):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(RunError, match=r"no/a\.tsv cannot be written"):
         write_pairs(tmp_path / "no" / "a.tsv", PAIRS)
+
+
+def test_further_variants_of_a_language_are_counted(tmp_path):
+    reading = Reading()
+    files = CorpusFiles(file(tmp_path, "a.tmx", tmx("en", "de-DE", "de-DE", "de-AT")), None, "en", "de")
+    assert list(read_pairs(files, reading)) == [("in en", "in de-DE")]
+    assert reading.notes == {"further variants of a language left out": 2}
+
+
+def test_segments_that_are_marked_and_empty_are_no_pairs(tmp_path):
+    units = "".join(
+        f"<trans-unit><source>A. B.</source><target>{target}</target></trans-unit>"
+        for target in (
+            '<mrk mtype="seg" mid="1"/> <mrk mtype="seg" mid="2"></mrk>',
+            '<mrk mtype="seg" mid="1">X.</mrk> <mrk mtype="seg" mid="2"/>',
+            '<mrk mtype="seg" mid="1">X.</mrk> <mrk mtype="seg" mid="2">Y.</mrk>',
+        )
+    )
+    head = '<xliff version="1.2"><file source-language="en" target-language="de"><body>'
+    reading = Reading()
+    files = CorpusFiles(file(tmp_path, "a.xlf", f"{head}{units}</body></file></xliff>"))
+    assert list(read_pairs(files, reading)) == [("A. B.", "X. Y.")]
+    assert reading.notes == {"untranslated units skipped": 1, "units translated in part skipped": 1}

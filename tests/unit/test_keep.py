@@ -28,7 +28,7 @@ def test_what_is_kept(patterns, text, kept):
 
 @pytest.mark.parametrize(
     ("pattern", "says"),
-    [("a(", r"--keep 'a\(' is not a regular expression: missing \)"), ("", "it is empty"), ("*", "nothing to repeat")],
+    [("a(", r"keep='a\(' is not a regular expression: missing \)"), ("", "it is empty"), ("*", "nothing to repeat")],
 )
 def test_bad_patterns(pattern, says):
     with pytest.raises(ConfigError, match=says) as caught:

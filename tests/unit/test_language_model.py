@@ -27,7 +27,7 @@ from regard.models.sentinel import read_so_far
 from regard.session.costs import longest_pass
 from regard.tasks import TASKS
 from regard.tasks.interface import Examples, Trained, ignore, measured, validator_of
-from regard.tasks.lm import TEXT, beginning, row_length, sample_texts
+from regard.tasks.lm import TEXT, beginning, fitting, passages_of, row_length, sample_texts
 from regard.text.bpe import BYTE_SYMBOLS, BpeCodec
 from regard.text.codecs import ByteCodec, Codec, WordCodec
 from regard.text.symbols import RESERVED
@@ -114,13 +114,57 @@ def test_perplexity_is_that_of_each_text_from_its_beginning():
     assert whole.values["perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
     characters = sum(len(text) + 1 for text in texts)
     assert whole.values["bits_per_character"] == pytest.approx(mean * tokens / characters / math.log(2), rel=1e-5)
-    assert "15 tokens in 4 texts" in whole.summary
+    assert whole.values["bits_per_byte"] == whole.values["bits_per_character"]
+    assert "15 tokens in 4 texts; context 512, stride 512" in whole.summary
+
+
+def test_bits_are_those_of_a_character_and_of_a_byte():
+    """Of the words é and w3, and of the ends of the texts."""
+    use = trained()
+    found = measured(TASK, use, examples(["w1 é", "w3"], use)).values
+    bits = found["loss"] * found["tokens"] / math.log(2)
+    assert found["bits_per_character"] == pytest.approx(bits / 8)
+    assert found["bits_per_byte"] == pytest.approx(bits / 9)
+
+
+@pytest.mark.parametrize("stride", [1, 3, 7, None])
+@pytest.mark.parametrize("name", ["decoder gpt", "rnn-lm gru sentinel"])
+def test_the_windows_of_a_long_text_advance_by_the_stride(name: str, stride: int | None):
+    """Against a loop over windows of 7: each token is scored once, in the first window that holds it."""
+    model = tiny_language_models()[name]
+    use = trained(model=model, limits=Limits({"text": 7}), budget=40)
+    texts = [" ".join(f"w{(7 * place) % 31}" for place in range(length)) for length in (22, 6, 7, 1)]
+    found = measured(TASK, use, examples(texts, use), options={"stride": stride})
+    total, count = 0.0, 0
+    for example in examples(texts, use).encoded:
+        ids = list(example["text"])
+        scored, begin = 0, 0
+        while scored < len(ids):
+            window = ids[begin : begin + 7]
+            row = {"text": window, BEFORE: ids[begin - 1 : begin] if begin else []}
+            with torch.no_grad():
+                log_probs = model(text_batch([row], RESERVED))[0].log_softmax(-1)
+            for place in range(scored - begin, len(window)):
+                total -= float(log_probs[place, window[place]])
+                count += 1
+            scored, begin = begin + len(window), begin + (stride or 7)
+    assert found.values["tokens"] == count == 40
+    assert found.values["loss"] == pytest.approx(total / count, rel=1e-5)
+    assert (found.values["context"], found.values["stride"]) == (7, stride or 7)
+    assert found.summary.endswith(f"; context 7, stride {stride or 7}")
+
+
+@pytest.mark.parametrize("stride", [0, 8])
+def test_a_stride_that_leaves_tokens_out_is_refused(stride: int):
+    use = trained(limits=Limits({"text": 7}))
+    with pytest.raises(ConfigError, match=rf"--stride {stride} must lie between 1 and 7, the tokens that the model"):
+        measured(TASK, use, examples(["w1"], use), options={"stride": stride})
 
 
 def test_blank_lines_are_left_out_and_counted():
     use = trained()
     found = measured(TASK, use, examples(["w1 w2", "", "w3", "  "], use))
-    assert found.summary.endswith("5 tokens in 2 texts (2 blank lines left out)")
+    assert "5 tokens in 2 texts (2 blank lines left out)" in found.summary
     with pytest.raises(CorpusError, match="every line is blank; give a file with text"):
         measured(TASK, use, examples(["", " "], use))
 
@@ -128,7 +172,7 @@ def test_blank_lines_are_left_out_and_counted():
 def test_only_a_text_longer_than_a_row_is_cut():
     use = trained(limits=Limits({"text": 3}))
     short, long = (measured(TASK, use, examples([text], use)) for text in ("w1 w2", "w1 w2 w3 w4"))
-    assert short.values == measured(TASK, trained(), examples(["w1 w2"], use)).values
+    assert short.values["loss"] == measured(TASK, trained(), examples(["w1 w2"], use)).values["loss"]
     assert long.values["tokens"] == 5
     assert long.values["loss"] != measured(TASK, trained(), examples(["w1 w2 w3 w4"], use)).values["loss"]
 
@@ -142,6 +186,24 @@ def test_a_validation_shows_how_texts_go_on():
     assert (sample.given, sample.reference) == ("w1 w2", "w3 w4 w5")
     again = Generator(model=use.model, codec=use.tokenizer.codecs["text"], config=use.decode)
     assert sample.output == again.generate("w1 w2", max_extra=60)[0].continuation.strip()
+
+
+def test_samples_of_documents_are_passages_that_fit_into_the_context():
+    """However long the documents, their blocks and their words are."""
+    lines = [f"w{number} w2 w3 w4 w5\nw6 w7" for number in range(30)]
+    texts = ["\n\n".join(lines), "w1 " * 5000, "w" * 9000]
+    columns = TASK.columns(DataConfig(documents="file"))
+    use = trained(
+        model=tiny_language_models()["decoder gpt"],
+        tokenizer=Tokenizer({"text": ByteCodec()}),
+        columns=columns,
+        limits=Limits({"text": 20}),
+    )
+    assert passages_of(texts)[:30] == lines
+    assert max(map(len, passages_of(texts))) == 400
+    assert fitting(use, lines[0]) == ("w0 w2", "w3 w4 w5\nw6 w7")
+    assert fitting(use, "w" * 9000) == ("", "w" * 9000)
+    assert all(len(fitting(use, passage)[0]) <= 10 for passage in passages_of(texts))
 
 
 def test_samples_are_spread_over_the_texts():
@@ -215,9 +277,9 @@ def test_the_limit_counts_beyond_the_prompt_or_with_it(options: dict[str, int], 
             r"prompt 1 takes up 2 of the 2 tokens that the text may have.*raise --max-extra or",
         ),
         (["w1 " * 9], {}, r"prompt 1 takes up 9 of the 8 tokens that the model can read.*; shorten it"),
-        (["w1"], {"top_k": 3}, "--top-k has no effect without --sample"),
-        (["w1"], {"sample": True, "beam": 3}, "--beam searches and --sample draws"),
-        (["w1"], {"batch_tokens": 0}, "--batch-tokens 0 must be 1 or more"),
+        (["w1"], {"top_k": 3}, "top_k has no effect without sample=True"),
+        (["w1"], {"sample": True, "beam": 3}, "beam searches and sample=True draws"),
+        (["w1"], {"batch_tokens": 0}, "batch_tokens=0 must be 1 or more"),
     ],
 )
 def test_what_cannot_be_asked_is_said(prompts: list[str], options: dict[str, Any], message: str):

@@ -12,8 +12,8 @@ from regard.models import ARCHITECTURES, Shapes
 from regard.models.lstmn import LstmnConfig
 from regard.models.lstmn_lm import LstmnLmConfig
 from regard.models.lstmn_state import Tapes
-from regard.nn.attention import Probe
 from regard.nn.lstmn import LstmnLayer
+from regard.nn.probe import Probe
 from tests.decodables import collated, tiny_decodables, tiny_language_models
 
 READ, WIDTH = 5, 3

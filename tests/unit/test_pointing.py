@@ -251,9 +251,9 @@ def test_a_row_that_is_no_question(row: Any, message: str) -> None:
 
 
 def test_options_that_exclude_each_other() -> None:
-    with pytest.raises(ConfigError, match="--temperature has no effect without --sample"):
+    with pytest.raises(ConfigError, match="temperature has no effect without sample=True"):
         pointer_of().predict([[0.1]], temperature=2.0)
-    with pytest.raises(ConfigError, match="--beam searches and --sample draws"):
+    with pytest.raises(ConfigError, match="beam searches and sample=True draws"):
         pointer_of().predict([[0.1]], beam=2, sample=True)
     with pytest.raises(CorpusError, match=r"the numbers '1 x' should be numbers between blanks"):
         pointer_of().parse("1 x")

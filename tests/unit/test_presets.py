@@ -175,7 +175,7 @@ def test_the_estimate_holds_the_copies_that_saving_makes():
 # --- the preset that is chosen
 
 CHOICES = [
-    (1, 64, 512 * GIB, "tiny", "1 pairs"),
+    (1, 64, 512 * GIB, "tiny", "1 pair is fewer"),
     (74_999, 2, 8 * GIB, "tiny", "74,999 pairs"),
     (75_000, 2, 8 * GIB, "small", "75,000 pairs"),
     (999_999, 64, 512 * GIB, "small", "fewer than 1,000,000"),

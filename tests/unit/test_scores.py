@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from regard.errors import ConfigError, RegardError
-from regard.nn.attention import KEY_STRIDE, Probe, padded_keys
+from regard.nn.attention import KEY_STRIDE, padded_keys
+from regard.nn.probe import Probe
 from regard.nn.scores import SCORES, Score, ScoreShape, attend_by_score, masked_softmax
 
 PRIMES = (1, 2, 3, 5, 7, 11, 13)

@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.decode.search import WIDEST_BEAM, SearchConfig, search
 from regard.errors import ConfigError, RunError
 from regard.models.interface import Source
+from regard.naming import naming
 from regard.text.symbols import RESERVED, Symbols
 from regard.text.tokenizer import END, PAD, START
 from tests.decodables import source_of, starting_with
@@ -200,7 +201,7 @@ def test_a_model_of_nan_is_an_error_not_a_translation():
     ],
 )
 def test_settings_that_make_no_sense_are_named(options: dict[str, Any], message: str):
-    with pytest.raises(ConfigError, match=message):
+    with naming("key"), pytest.raises(ConfigError, match=message):
         SearchConfig(**options)
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from regard.decode.units import plan_line
+from regard.decode.units import Cutting, Whole
 from regard.errors import ConfigError
 from regard.text.fitting import is_cluster_boundary, join_windows, split_to_fit, windows_to_fit
 from regard.text.sentences import Piece, joined_lines, rejoined, split_sentences
@@ -150,6 +150,7 @@ def test_a_very_long_line_is_never_counted_as_a_whole(long: str):
         asked.append(len(text))
         return len(text.split())
 
-    plan = plan_line("many words " * 9000, size, 50, long=long, language="en", place="line 1", report=lambda _: None)
+    cutting = Cutting(Whole(50, "the limit"), size, "auto", long, "en", lambda _: None)
+    plan = cutting.line("many words " * 9000, "line 1")
     assert len(plan.parts) > 300
     assert max(asked) < 10_000

@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,9 @@ def test_a_child_makes_the_store_of_two_corpora(tmp_path: Path):
     assert meta["tokens"] == {"source": int(source.lengths.sum()), "target": int(target.lengths.sum())}
     assert meta["sizes"] == {"source": tokenizer.source.size, "target": tokenizer.target.size}
     assert (60, 60, "tokenising") in said
+    longest = {name: lines["tokens"]["1.0"] for name, lines in meta["seen"]["lines"].items()}
+    assert longest == {"source": int(source.lengths.max()) - 2, "target": int(target.lengths.max()) - 1}
+    assert meta["seen"]["lines"]["source"]["sentences"]["1.0"] == 1
 
 
 @pytest.mark.parametrize("kind", ["bpe", "character", "byte"])
@@ -362,6 +365,30 @@ def test_a_store_without_a_whole_meta_is_made_anew(base_assignment: Assignment, 
         meta.write_text(meta.read_text()[:-9] if damage == "cut" else "{}")
     assert is_made(base_assignment, folder)
     assert not is_made(base_assignment, folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "part"),
+    [
+        ("shard-00000.source.ends.bin", lambda data: bytes([data[0] ^ 64]) + data[1:], "checksum differs"),
+        ("valid-00000.target.bin", lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum differs"),
+        ("valid.source", lambda data: data.swapcase(), "checksum differs"),
+        ("shard-00000.target.bin", lambda data: data[:-2], "instead of"),
+        ("shard-00000.corpus.bin", None, "is gone"),
+        ("meta.json", lambda data: data[:-9], "not what was written"),
+    ],
+)
+def test_damage_is_found_told_and_mended(
+    base_assignment: Assignment, tmp_path: Path, name: str, harm: Callable[[bytes], bytes] | None, part: str
+):
+    folder = tmp_path / "store"
+    assert "damaged" not in fill(base_assignment, folder, silent)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / name).unlink() if harm is None else (folder / name).write_bytes(harm(before[name]))
+    damaged = fill(base_assignment, folder, silent)["damaged"]
+    assert damaged.startswith(f"{folder / name} ")
+    assert part in damaged
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_equal_inputs_make_equal_bytes(base_assignment: Assignment, tmp_path: Path):

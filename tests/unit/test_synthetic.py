@@ -141,8 +141,8 @@ def test_the_files_are_columns(name: str, tmp_path: Path) -> None:
 
 
 def columns_of(name: str) -> list[Column]:
-    if GENERATORS[name].columns[0] == "source":
-        return [Column("source"), Column("target")]
+    if GENERATORS[name].columns[0] in ("source", "text"):
+        return [Column(column) for column in GENERATORS[name].columns]
     width = 1 if name == "sort" else 2
     return [Column("numbers", kind="numbers", width=width), Column("positions", kind="positions", of="numbers")]
 

@@ -166,5 +166,5 @@ def test_a_model_of_two_sources_is_scored_with_both() -> None:
 
 
 def test_it_has_no_meaning_for_another_task() -> None:
-    with pytest.raises(ConfigError, match="--failures has no meaning for this run's task; leave it out"):
+    with pytest.raises(ConfigError, match="failures has no meaning for this run's task; leave it out"):
         measured(TOY_TASKS["label"], trained(), examples(), options={"failures": True})

@@ -124,7 +124,7 @@ def test_measuring_gives_scores_with_signatures_and_the_loss():
 
 
 def test_an_option_without_a_meaning_for_the_task_is_refused():
-    with pytest.raises(ConfigError, match="--stride has no meaning for this run's task; leave it out"):
+    with pytest.raises(ConfigError, match="stride has no meaning for this run's task; leave it out"):
         measured(TASK, trained(), examples(), options={"stride": 4})
 
 

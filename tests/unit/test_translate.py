@@ -205,9 +205,9 @@ def test_a_cut_translation_says_so():
 
 
 def test_options_are_checked_before_anything_is_read():
-    with pytest.raises(ConfigError, match=r"decode\.beam=0"):
+    with pytest.raises(ConfigError, match=r"beam=0"):
         translator().translate(SENTENCES, beam=0)
-    with pytest.raises(ConfigError, match=r"decode\.nbest=5 must lie between 1 and decode\.beam=4"):
+    with pytest.raises(ConfigError, match=r"nbest=5 must lie between 1 and beam=4"):
         translator().translate_lines(iter(SENTENCES), nbest=5)
     with pytest.raises(ConfigError, match="window=0"):
         translator().translate_lines(iter(SENTENCES), window=0)
@@ -221,8 +221,8 @@ def test_a_line_longer_than_the_model_was_trained_on_is_split_and_said():
         "abcdefgh",
     ]
     assert said == [
-        "line 2 is longer than the 5 tokens the model was trained on: split into 2",
-        "line 3 is longer than the 5 tokens the model was trained on: split into 2",
+        "line 2 is longer than the limit of 5 tokens: split into 2",
+        "line 3 is longer than the limit of 5 tokens: split into 2",
     ]
     windowed = limited.translate(["ab cd ef gh"], long="window", report=said.append)
     assert texts(windowed) == ["ab cd ef gh"]
@@ -231,7 +231,7 @@ def test_a_line_longer_than_the_model_was_trained_on_is_split_and_said():
 
 def test_a_line_that_is_too_long_may_be_refused():
     limited = translator(max_source=5)
-    with pytest.raises(RegardError, match="line 2 has 6 tokens, but the model was trained on at most 5"):
+    with pytest.raises(RegardError, match="line 2 has 6 tokens, more than the limit of 5 tokens"):
         limited.translate(["abcd", "abcdef"], long="refuse")
     with pytest.raises(RegardError, match="line 1026 has 7 tokens"):
         list(limited.translate_lines(["abc"] * 1025 + ["abcdefg"], long="refuse"))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regard.naming import counted
 from regard.text.corpus import Reading
 from regard.text.doctor.characters import repaired
 from regard.text.doctor.diagnosis import Diagnosis
@@ -43,11 +44,10 @@ class Fixed:
         """One readable line."""
         parts = [f"{count:,} for {KINDS[kind].title}" for kind, count in self.dropped.items() if count]
         if self.not_read:
-            parts.append(f"{self.not_read:,} lines that belong to no pair")
+            parts.append(f"{counted(self.not_read, 'lines')} that belong{'s' * (self.not_read == 1)} to no pair")
         dropped = f"; dropped {', '.join(parts)}" if parts else "; dropped nothing"
-        return (
-            f"{self.pairs:,} pairs written to {' and '.join(map(str, self.paths))}, {self.repaired:,} repaired{dropped}"
-        )
+        written = f"{counted(self.pairs, 'pairs')} written to {' and '.join(map(str, self.paths))}"
+        return f"{written}, {self.repaired:,} repaired{dropped}"
 
 
 def write_fixed(diagnosis: Diagnosis, out: Path) -> Fixed:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import CorpusError
-from regard.text.corpus import BYTE_ORDER_MARK, UTF16_MARKS, CorpusFiles, Reading, read_blocks
+from regard.text.corpus import BYTE_ORDER_MARK, CorpusFiles, Reading, read_blocks
+from regard.text.encodings import encoding_of
 from regard.text.formats import FORMATS, TEXT, checked_format, format_of, read_units
 
 CHUNK_BYTES = 1 << 21
@@ -103,9 +104,10 @@ def load_sides(files: CorpusFiles) -> tuple[Side, Side]:
 def _load_lines(path: Path) -> Side:
     notes: list[Note] = []
     data = _raw(path, notes)
-    if data.startswith(UTF16_MARKS):
-        notes.append(("encoding", 1, 1, "the file is UTF-16"))
-        data = data.decode("utf-16", "replace").encode("utf-8", "replace")
+    encoding = encoding_of(data)
+    if encoding is not None:
+        notes.append(("encoding", 1, 1, f"the file is {encoding.removesuffix('-le').removesuffix('-be').upper()}"))
+        data = data.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
     if data.startswith(BYTE_ORDER_MARK):
         notes.append(("byte_order_mark", 1, 1, "the file starts with a byte order mark (U+FEFF)"))
         data = data.removeprefix(BYTE_ORDER_MARK)

@@ -83,16 +83,21 @@ def _after_mark(document: Document, parts: Iterator[Part]) -> Iterator[Part]:
 def _merged(parts: Iterator[Part]) -> Iterator[Part]:
     """Bytes that stay go before the next text, so that a window of parts is one of texts."""
     held: list[bytes] = []
-    line = size = 0
+    line = size = kept = 0
     try:
         for part in parts:
+            if part.approved is not None:  # it is decided later what stands there
+                yield verbatim(b"".join(held), line, kept)
+                yield part
+                held, size, kept = [], 0, 0
+                continue
             held.append(part.before)
-            line, size = part.line, size + len(part.before)
+            line, size, kept = part.line, size + len(part.before), kept + part.kept
             if part.text is not None or size > MOST_HELD:
-                yield replace(part, before=b"".join(held))
-                held, size = [], 0
+                yield replace(part, before=b"".join(held), kept=kept)
+                held, size, kept = [], 0, 0
     except CorpusError:
-        yield verbatim(b"".join(held), line)
+        yield verbatim(b"".join(held), line, kept)
         raise
     if held:
-        yield verbatim(b"".join(held), line)
+        yield verbatim(b"".join(held), line, kept)

@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from regard.errors import CorpusError
 from regard.text.documents.stream import Document
+from regard.text.encodings import refuse_in_xml
 from regard.text.formats.unit import NOT_XML
 from regard.text.formats.xml import entities_refused, not_xml
 
@@ -109,6 +110,7 @@ class Markup:
             ) from None
 
     def _encoding(self, head: bytes) -> str:
+        refuse_in_xml(head, self.document.place(1))
         if head[:2] in UTF16:
             return UTF16[head[:2]]
         declared = DECLARED.search(head)

@@ -22,11 +22,19 @@ class Part:
     before: bytes
     """Verbatim."""
     text: str | None
-    """What to translate, never blank; None: nothing, only `before`."""
+    """What to translate, never blank; None: nothing, only `before`. Tags in it are marks (`text/inline.py`)."""
     render: Callable[[str], bytes]
     """A translation as bytes for this place, whatever it holds: it cannot break the document's structure."""
     line: int
     """Where it is in the input, from 1; for messages."""
+    flags: tuple[str, ...] = ()
+    """What a PO says of the text: `c-format` and the like, which tell its placeholders."""
+    group: int = 0
+    """Texts of one entry or unit have a number of their own in common; 0: it stands alone."""
+    approved: bytes | None = None
+    """What stands here instead of `before` where all texts of the group come from people; for flags and states."""
+    kept: int = 0
+    """Texts in `before` that are translated already and stay as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,17 +44,20 @@ class DocumentOptions:
     name: str = ""
     """Of the file, for messages."""
     field: str = ""
-    """What is translated. TSV, CSV: a column, by its number from 1 or by its name in the first row; empty: the first.
+    """What is translated. TSV, CSV: a column, by its number from 1 or by its name in the first row; empty: the first,
+    or where the first row is a header the one that it calls source, by the language, or text.
     JSONL: a field, `a.b` for b inside a; empty: `source`, else `text`."""
     into: str = ""
     """Where the translation goes; empty: into the place of `field`. A column or field that is there is overwritten, any
     other name becomes a new last one."""
     header: bool = False
-    """TSV, CSV: the first row names the columns and is not translated; always so where `field` is a name."""
+    """TSV, CSV: the first row names the columns and is not translated; always so where `field` is a name, or where the
+    row looks like a header, which is reported."""
     separator: str = ""
     """CSV: one character; empty: found out from the first row."""
     language: str = ""
-    """Of the text, for the abbreviations that do not end a sentence (paragraphs); empty: all that are known."""
+    """Of the text, for the abbreviations that do not end a sentence (paragraphs), empty: all that are known; and for a
+    column of that name."""
 
     def __post_init__(self) -> None:
         if self.separator and (len(self.separator) != 1 or not self.separator.isascii() or self.separator in '"\r\n'):
@@ -59,9 +70,9 @@ class DocumentOptions:
         return f"{self.name}:{line}" if self.name else f"line {line}"
 
 
-def verbatim(data: bytes, line: int) -> Part:
-    """Bytes that stay."""
-    return Part(data, None, _nothing, line)
+def verbatim(data: bytes, line: int, kept: int = 0) -> Part:
+    """Bytes that stay, with so many texts in them that are translated already."""
+    return Part(data, None, _nothing, line, kept=kept)
 
 
 def one_line(text: str) -> str:

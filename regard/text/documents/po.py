@@ -6,7 +6,7 @@ header's charset; a character that it lacks becomes `?` and is reported.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from regard.errors import CorpusError
 from regard.text.documents.part import Part, edges, one_line, verbatim, writable
@@ -120,14 +120,27 @@ def _entry_parts(document: Document, entry: Entry, charset: str) -> Iterator[Par
     while at < len(entry.lines):
         raw, line = entry.lines[at], entry.start + at
         if fuzzy and entry.flags is None and at == entry.head:
-            yield verbatim(b"#, fuzzy" + (split_end(raw)[1] or b"\n"), line)
+            yield _flag(b"#, fuzzy" + (split_end(raw)[1] or b"\n"), b"", entry)
         if at in empty:
             source = entry.text("msgid" if empty[at].name in ("msgstr", "msgstr[0]") else "msgid_plural")
             yield from _filled(document, entry, empty[at], source, charset)
             at += empty[at].lines
             continue
-        yield verbatim(b"#, fuzzy," + raw[2:] if fuzzy and at == entry.flags else raw, line)
+        is_flags = fuzzy and at == entry.flags
+        yield _flag(b"#, fuzzy," + raw[2:], raw, entry) if is_flags else verbatim(raw, line, _is_done(entry, at))
         at += 1
+
+
+def _flag(fuzzy: bytes, approved: bytes, entry: Entry) -> Part:
+    """The flags of an entry that is filled: not fuzzy where people have translated all of it."""
+    return replace(verbatim(fuzzy, entry.start), approved=approved, group=entry.start)
+
+
+def _is_done(entry: Entry, at: int) -> int:
+    """1 for the first line of the first translation of an entry that has one and is not the header."""
+    first = next((part for part in entry.fields.values() if part.name in ("msgstr", "msgstr[0]")), None)
+    is_header = not entry.text("msgid") and "msgctxt" not in entry.fields
+    return int(first is not None and first.first == at and bool(first.text) and not is_header)
 
 
 def _is_wanted(entry: Entry, part: Field) -> bool:
@@ -137,9 +150,14 @@ def _is_wanted(entry: Entry, part: Field) -> bool:
     return part.name.startswith("msgstr") and not part.text and not is_header and bool(source.strip())
 
 
+def _flags(entry: Entry) -> tuple[str, ...]:
+    """Of the entry: `fuzzy`, `c-format` …"""
+    lines = [line[2:] for line in entry.lines if line.startswith(b"#,")]
+    return tuple(flag.strip().decode("ascii", "replace") for line in lines for flag in line.split(b",") if flag.strip())
+
+
 def _is_fuzzy(entry: Entry) -> bool:
-    flags = entry.lines[entry.flags][2:] if entry.flags is not None else b""
-    return b"fuzzy" in (flag.strip() for flag in flags.split(b","))
+    return "fuzzy" in _flags(entry)
 
 
 def _filled(document: Document, entry: Entry, target: Field, source: str, charset: str) -> Iterator[Part]:
@@ -152,13 +170,13 @@ def _filled(document: Document, entry: Entry, target: Field, source: str, charse
         return _encoded(document, number, escaped(text), charset)
 
     before = raw[: raw.index(b'"') + 1]
-    lines = _lines(source)
+    lines, flags = _lines(source), _flags(entry)
     if len(lines) > 1:
         before += b'"' + end + b'"'
     for at, line in enumerate(lines):
         lead, core, trail = edges(line)
         yield (
-            Part(before + encode(lead), core, lambda new: encode(one_line(new)), number)
+            Part(before + encode(lead), core, lambda new: encode(one_line(new)), number, flags, entry.start)
             if core
             else verbatim(before + encode(lead), number)
         )

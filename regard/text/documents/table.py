@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from regard.errors import CorpusError
 from regard.text.documents.part import Part, verbatim
 from regard.text.documents.stream import Document, split_end
+from regard.text.formats.csv import SOURCE_NAMES, is_header
+from regard.text.formats.languages import normal, primary
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +87,25 @@ def _row_parts(document: Document, row: Row, columns: Columns, dialect: Dialect)
 
 def _columns(document: Document, first: Row, dialect: Dialect) -> Columns:
     options = document.options
+    named = [dialect.plain(first.cell(column)).strip() for column in range(len(first.cells))]
     header = options.header or not (options.field or "1").isdigit()
-    names = [dialect.plain(first.cell(column)).strip() for column in range(len(first.cells))] if header else []
-    field = _column(document, first, names, options.field or "1")
+    if not header and is_header(named):
+        header = True
+        document.report(f"{document.place(first.line)}: read as a header ({', '.join(named)}), which is not translated")
+    names = named if header else []
+    field = _column(document, first, names, options.field or _usual(names, options.language))
     if field is None:
         raise CorpusError(
             f"{document.place(first.line)}: no column '{options.field}' among {', '.join(names)}. "
             f"Choose a column by one of these names, or by its number."
         )
     return Columns(field, _column(document, first, names, options.into) if options.into else field, header)
+
+
+def _usual(names: list[str], language: str) -> str:
+    """The column that is translated where none is named: that of the source by its name, else the first."""
+    wanted = [*SOURCE_NAMES, *([normal(language), primary(language)] if language else []), "text"]
+    return next((name for want in wanted for name in names if normal(name) == want), "1")
 
 
 def _column(document: Document, first: Row, names: list[str], wanted: str) -> int | None:

@@ -1,8 +1,9 @@
-"""XLIFF 1.2 and 2.x: a missing or empty <target> is filled after its <source>; all else stays byte for byte.
+"""XLIFF 1.2 and 2.x: a target that is missing, empty or said to be untranslated is filled; all else stays as it is.
 
-Inline elements are copied from the source in their order, and the text between them is translated run by run: a
-sentence with a tag in its middle is translated as two. The content of native codes (<ph>, <bpt> …) and of a <mrk> that
-says so is not translated. Line breaks are blanks unless xml:space says `preserve`.
+A text has its inline elements in it, each as a mark (`text/inline.py`), so that it is translated as a whole and they
+are put where their words went. The content of native codes (<ph>, <bpt> …) and of what says that it is not to be
+translated belongs to its mark. A segment inside a unit (<mrk mtype="seg">) is a text of its own, and filled where it is
+empty. Line breaks are blanks unless xml:space says `preserve`.
 
 What is new is marked for a person to look at. In 1.2 the target gets state="needs-review-translation": its text, and
 only that, is to be reviewed. In 2.x a segment has one of four states, initial, translated, reviewed and final;
@@ -10,21 +11,26 @@ only that, is to be reviewed. In 2.x a segment has one of four states, initial, 
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from regard.errors import CorpusError
 from regard.text.documents.markup import Event, Markup
-from regard.text.documents.part import Part, has_words, text_parts, verbatim
+from regard.text.documents.part import Part, edges, has_words, one_line, verbatim
 from regard.text.documents.stream import Document
-from regard.text.formats.xliff import UNITS
+from regard.text.formats.xliff import UNFINISHED, UNITS
 from regard.text.formats.xml import NATIVE_CODE
+from regard.text.inline import ALONE, CLOSING, MARK, MOST_TAGS, OPENING, are_whole, lifted, unmatched, without_marks
 
 FLUSH = 2**16
 """Bytes outside units that are held at most."""
 ATTRIBUTE = re.compile(r"""(?<!\s)\s++([^\s=/>]++)\s*+=\s*+("[^"]*"|'[^']*')""")
 BLANKS = re.compile(r"[ \t\r\n]+")
 CONTENTS = ("source", "seg-source", "target")
+OPENERS, CLOSERS = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
+"""Elements that open and close something without holding it."""
+LINE = re.compile(r"[^\r\n]+|[\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +97,21 @@ def _check_root(document: Document, scopes: list[Scope], event: Event) -> None:
 def _unit_parts(markup: Markup, unit: list[Event], scope: Scope) -> Iterator[Part]:
     contents = _contents(unit)
     source, target = contents.get("seg-source") or contents.get("source"), contents.get("target")
-    if source is not None and not source.is_blank() and (target is None or target.is_empty()):
-        yield from _filled(markup, unit, source, target, scope)
-    yield verbatim(markup.take(unit[-1].end), unit[-1].line)
+    kept = 0
+    if source is not None and not source.is_blank():
+        if target is None or target.is_empty() or _is_unfinished(unit[0], target):
+            yield from _filled(markup, unit, source, target, scope)
+        elif hollow := _hollow_segments(target):
+            yield from _filled_segments(markup, source, target, hollow, scope)
+        else:
+            kept = 1
+    yield verbatim(markup.take(unit[-1].end), unit[-1].line, kept)
+
+
+def _is_unfinished(unit: Event, target: Content) -> bool:
+    """Whether what stands in the target is said to be no translation yet."""
+    state = target.opening.attributes.get("state") or unit.attributes.get("state")
+    return state in UNFINISHED and unit.attributes.get("approved") != "yes"
 
 
 def _contents(unit: list[Event]) -> dict[str, Content]:
@@ -115,23 +133,88 @@ def _filled(markup: Markup, unit: list[Event], source: Content, target: Content 
     """The unit up to the end of its new target."""
     line = source.opening.line
     name = source.opening.name.removesuffix(source.opening.local) + "target"
-    state = "needs-review-translation"
+    state = True
     if unit[0].local == "segment":
         yield verbatim(markup.encoded(_with_state(markup.text_of(unit[0].start, unit[0].end), "translated")), line)
         markup.take(unit[0].end)
-        state = ""
+        state = False
     if target is None:
         opening = _indent(markup, unit, source) + f"<{name}>"
         start = end = source.closing.end
     else:
-        opening = re.sub(r"(?<!\s)\s*+/>$", ">", markup.text_of(target.opening.start, target.opening.end))
+        opening = _opened(markup.text_of(target.opening.start, target.opening.end))
         start, end = target.opening.start, target.closing.end
-    opening = _with_state(opening, state) if state else opening
-    content = list(_content_parts(markup, source, scope))
-    yield verbatim(markup.take(start) + markup.encoded(opening), line)
-    yield from content
+    group = source.opening.start + 1
+    content = list(_content_parts(markup, source.inside, scope.inner(source.opening)))
+    yield verbatim(markup.take(start), line)
+    yield _stated(markup, opening, group, line) if state else verbatim(markup.encoded(opening), line)
+    yield from (replace(part, group=group) for part in content)
     yield verbatim(markup.encoded(f"</{name}>"), line)
     markup.take(end)
+
+
+def _stated(markup: Markup, opening: str, group: int, line: int) -> Part:
+    """The start tag of a target that is filled, with its state: to be reviewed, unless people have translated it."""
+    states = (_with_state(opening, state) for state in ("needs-review-translation", "translated"))
+    review, approved = (markup.encoded(tag) for tag in states)
+    return replace(verbatim(review, line), approved=approved, group=group)
+
+
+def _opened(tag: str) -> str:
+    """An element's tag without the slash of an empty one."""
+    return re.sub(r"(?<!\s)\s*+/>$", ">", tag)
+
+
+def _segments(content: Content) -> dict[str, tuple[int, int]]:
+    """The segments marked in a content by their `mid`: which of its events begin and end them."""
+    found: dict[str, tuple[int, int]] = {}
+    opened: list[int] = []
+    for at, event in enumerate(content.inside):
+        if event.kind == "start":
+            opened.append(at)
+        elif event.kind == "end":
+            start = opened.pop()
+            if _is_segment(content.inside[start]):
+                found[content.inside[start].attributes.get("mid", "")] = (start, at)
+    return found
+
+
+def _is_segment(event: Event) -> bool:
+    return event.local == "mrk" and event.attributes.get("mtype") == "seg"
+
+
+def _hollow_segments(target: Content) -> dict[str, tuple[int, int]]:
+    """Those without a text."""
+    return {
+        mid: (start, end)
+        for mid, (start, end) in _segments(target).items()
+        if not any(event.text.strip() for event in target.inside[start : end + 1])
+    }
+
+
+def _filled_segments(
+    markup: Markup, source: Content, target: Content, hollow: dict[str, tuple[int, int]], scope: Scope
+) -> Iterator[Part]:
+    """The unit up to the last segment of its target that was empty; the others stay."""
+    known = _segments(source)
+    inner = scope.inner(source.opening)
+    contents = {
+        mid: list(_content_parts(markup, source.inside[known[mid][0] + 1 : known[mid][1]], inner))
+        for mid in hollow
+        if mid in known
+    }
+    opening = markup.text_of(target.opening.start, target.opening.end)
+    line, group = target.opening.line, target.opening.start + 1
+    yield verbatim(markup.take(target.opening.start), line)
+    yield _stated(markup, opening, group, line) if contents else verbatim(markup.encoded(opening), line)
+    markup.take(target.opening.end)
+    for mid, parts in contents.items():
+        start, end = (target.inside[at] for at in hollow[mid])
+        tag = _opened(markup.text_of(start.start, start.end))
+        yield verbatim(markup.take(start.start) + markup.encoded(tag), start.line)
+        yield from (replace(part, group=group) for part in parts)
+        yield verbatim(markup.encoded(f"</{start.name}>"), end.line)
+        markup.take(end.end)
 
 
 def _with_state(tag: str, state: str) -> str:
@@ -156,30 +239,152 @@ def _indent(markup: Markup, unit: list[Event], source: Content) -> str:
     return "" if blanks.strip() else blanks
 
 
-def _content_parts(markup: Markup, source: Content, scope: Scope) -> Iterator[Part]:
-    """The source's content: markup as it is, runs of text to be translated."""
-    scopes = [scope.inner(source.opening)]
-    run: list[Event] = []
-    for event in source.inside:
-        if event.kind == "cdata":
-            continue
-        if event.kind == "text" and scopes[-1].translate:
-            run.append(event)
-            continue
-        yield from _run_parts(markup, run, scopes[-1].preserve)
-        run = []
-        if event.kind == "start":
-            scopes.append(scopes[-1].inner(event))
+def _content_parts(markup: Markup, inside: Sequence[Event], scope: Scope) -> Iterator[Part]:
+    """The content as texts with marks in them; segments are texts of their own, and their tags stay."""
+    text = _Marked(markup, scope)
+    at = 0
+    while at < len(inside):
+        event, end = inside[at], _end_of(inside, at)
+        if event.kind == "text":
+            text.add(event.text, event.line)
+        elif event.kind == "start" and _is_segment(event):
+            yield from text.parts()
+            yield verbatim(markup.bytes_of(event.start, event.end), event.line)
+            yield from _content_parts(markup, inside[at + 1 : end], scope.inner(event))
+            yield verbatim(markup.bytes_of(inside[end].start, inside[end].end), event.line)
+            text, at = _Marked(markup, scope), end
+        elif event.kind == "start":
+            at = text.element(inside, at, end)
         elif event.kind == "end":
-            scopes.pop()
-        is_text = event.kind == "text"
-        yield verbatim(markup.escaped(event.text) if is_text else markup.bytes_of(event.start, event.end), event.line)
-    yield from _run_parts(markup, run, scopes[-1].preserve)
+            text.close(event)
+        elif event.kind == "other":
+            text.alone(markup.bytes_of(event.start, event.end), event.line)
+        at += 1
+    yield from text.parts()
 
 
-def _run_parts(markup: Markup, run: list[Event], preserve: bool) -> Iterator[Part]:
-    text = "".join(event.text for event in run)
-    if has_words(text):
-        yield from text_parts(text if preserve else BLANKS.sub(" ", text), run[0].line, markup.escaped)
-    elif text:
-        yield verbatim(markup.escaped(text), run[0].line)
+def _end_of(inside: Sequence[Event], at: int) -> int:
+    """Which event ends the element that the event at `at` begins."""
+    depth = 0
+    for place in range(at, len(inside)):
+        depth += {"start": 1, "end": -1}.get(inside[place].kind, 0)
+        if depth <= 0:
+            return place
+    return len(inside) - 1
+
+
+@dataclass(slots=True)
+class _Marked:
+    """A text under way: its characters and marks, and the bytes that each mark stands for."""
+
+    markup: Markup
+    scope: Scope
+    text: str = ""
+    line: int = 0
+    tags: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    opened: list[int] = field(default_factory=list[int])
+    """Numbers of the elements that are open."""
+    by_id: dict[str, str] = field(default_factory=dict[str, str])
+    """Codes that have opened something, and may be closed by another code."""
+    codes: set[str] = field(default_factory=set[str])
+    """Their marks, and those of the codes that close."""
+
+    def add(self, text: str, line: int) -> None:
+        self.line = self.line or line
+        at = 0
+        for match in MARK.finditer(text):  # a character that would be taken for a mark
+            self.text += text[at : match.start()]
+            self.alone(self.markup.escaped(match[0]), line)
+            at = match.end()
+        self.text += text[at:]
+
+    def element(self, inside: Sequence[Event], at: int, end: int) -> int:
+        """Takes an element in, or only its start where its text is translated; gives the last event it took."""
+        event, last = inside[at], inside[end]
+        if end > at + 1 and self.scope.inner(event).translate:
+            number = len(self.tags)
+            self.opened.append(number)
+            self._mark(OPENING + number, self.markup.bytes_of(event.start, event.end), event.line)
+            return at
+        data = self.markup.bytes_of(event.start, last.end)
+        opener = self.by_id.pop(_reference(event), "") if event.local in CLOSERS else ""
+        if opener:
+            self._mark(ord(opener) + CLOSING - OPENING, data, event.line)
+            self.codes.add(self.text[-1])
+        elif event.local in OPENERS:
+            self._mark(OPENING + len(self.tags), data, event.line)
+            self.by_id[_reference(event)] = self.text[-1]
+            self.codes.add(self.text[-1])
+        else:
+            self.alone(data, event.line)
+        return end
+
+    def close(self, event: Event) -> None:
+        self._mark(CLOSING + self.opened.pop(), self.markup.bytes_of(event.start, event.end), event.line)
+
+    def alone(self, data: bytes, line: int) -> None:
+        self._mark(ALONE + len(self.tags), data, line)
+
+    def _mark(self, code: int, data: bytes, line: int) -> None:
+        if len(self.tags) >= MOST_TAGS:
+            raise CorpusError(
+                f"{self.markup.document.place(line)}: a segment of more than {MOST_TAGS:,} tags. Split it."
+            )
+        self.line = self.line or line
+        self.tags[chr(code)] = data
+        self.text += chr(code)
+
+    def parts(self) -> Iterator[Part]:
+        """Lines apart where they count. Where one has only one tag of an element, it is cut there, for the other comes
+        behind it; codes that open or close something alone may go anywhere."""
+        text = self.text if self.scope.preserve else BLANKS.sub(" ", self.text)
+        for run in LINE.findall(text) if self.scope.preserve else [text]:
+            line = run
+            for mark in unmatched(run) & self.codes:
+                alone = chr(ALONE + len(self.tags))
+                self.tags[alone] = self.tags[mark]
+                line = line.replace(mark, alone)
+            for piece in _pieces(line, unmatched(line)):
+                yield from self._part(piece)
+
+    def _part(self, piece: str) -> Iterator[Part]:
+        if not has_words(without_marks(piece)):
+            yield verbatim(self._written(piece), self.line)
+            return
+        lead, core, trail = edges(piece)
+        yield Part(self._written(lead), core, partial(self._rendered, core), self.line)
+        if trail:
+            yield verbatim(self._written(trail), self.line)
+
+    def _rendered(self, source: str, new: str) -> bytes:
+        """A translation with every tag of its source, wherever it has them or lacks them."""
+        marks = MARK.findall(source)
+        new = one_line(new)
+        if not are_whole(new, marks):
+            found = lifted(source, tags=False)
+            new = without_marks(new) if found is None else found.placed(without_marks(new), (), ())
+        return self._written(new)
+
+    def _written(self, text: str) -> bytes:
+        out, at = b"", 0
+        for match in MARK.finditer(text):
+            out += self.markup.escaped(text[at : match.start()]) + self.tags[match[0]]
+            at = match.end()
+        return out + self.markup.escaped(text[at:])
+
+
+def _pieces(text: str, cut: set[str]) -> Iterator[str]:
+    """The text and these marks by turns."""
+    at = 0
+    for match in MARK.finditer(text):
+        if match[0] in cut:
+            yield text[at : match.start()]
+            yield match[0]
+            at = match.end()
+    yield text[at:]
+
+
+def _reference(event: Event) -> str:
+    """By which an opening code and its closing code know each other."""
+    names = ("startRef", "rid", "id") if event.local in CLOSERS else ("rid", "id")
+    return next((event.attributes[name] for name in names if name in event.attributes), "")

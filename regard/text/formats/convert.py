@@ -7,6 +7,7 @@ from pathlib import Path
 
 from regard.errors import ConfigError
 from regard.files import refuse_replacing
+from regard.naming import counted
 from regard.text.corpus import CorpusFiles, Reading, read_pairs
 from regard.text.formats import FORMATS, TEXT, checked_format, format_of, write_pairs
 from regard.text.formats.languages import TAG
@@ -23,7 +24,7 @@ class Conversion:
     def summary(self) -> str:
         """One readable line."""
         notes = "".join(f"; {count:,} {what}" for what, count in self.notes.items())
-        return f"{self.pairs:,} pairs written to {' and '.join(map(str, self.paths))}{notes}"
+        return f"{counted(self.pairs, 'pairs')} written to {' and '.join(map(str, self.paths))}{notes}"
 
 
 def convert(

@@ -5,17 +5,23 @@ write it.
 """
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, Reading, read_lines
-from regard.text.formats.languages import language_names, normal, pick_sides, primary
+from regard.text.formats.languages import OTHER_NAMES, language_names, normal, pick_sides, primary
 from regard.text.formats.unit import Sink, Unit
 
 MAX_FIELD = 16 * 2**20
 """Characters of one field. A quote that is never closed stops here instead of filling the memory."""
 
 SOURCE_NAMES, TARGET_NAMES = ("source", "src"), ("target", "tgt", "trg")
+USUAL = (
+    "id key name text string source src target tgt trg translation context comment comments note notes description tag "
+    "location locations state status developer_comments"
+)
+USUAL_NAMES = frozenset(USUAL.split())
+"""Of the columns of string tables; a first row that has only these, and several, is a header."""
 # Not every two letters: "so,si" may be the first row of data.
 LANGUAGES = (
     "af ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko "
@@ -72,6 +78,15 @@ def _header(line: str, place: str, reading: Reading) -> tuple[str, tuple[int, in
                 )
             return separator, (names.index(tags[at[0]]), names.index(tags[at[1]]))
     return ",", None
+
+
+def is_header(names: Sequence[str]) -> bool:
+    """Whether a first row names columns: a source and a target, two languages, or nothing but usual names."""
+    plain = [normal(name) for name in names]
+    has = [any(name in known for name in plain) for known in (SOURCE_NAMES, TARGET_NAMES)]
+    languages = [name for name in plain if f" {primary(name)} " in f" {LANGUAGES} " and name not in OTHER_NAMES]
+    usual = [name for name in plain if name in USUAL_NAMES or name in languages]
+    return all(has) or len(languages) >= 2 or (len(plain) >= 2 and len(usual) == len(plain))
 
 
 def _rows(files: CorpusFiles, separator: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:

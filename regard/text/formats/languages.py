@@ -47,6 +47,12 @@ def pick_sides(reading: Reading, present: list[str], place: str, first: str = ""
     return None if source_at is None or target_at is None else (source_at, target_at)
 
 
+def count_variants(reading: Reading, present: list[str]) -> int:
+    """How many of a unit's variants are in one of the two languages, whatever their region."""
+    wanted = {primary(language) for language in reading.languages}
+    return sum(primary(tag) in wanted for tag in present)
+
+
 def refuse_third(reading: Reading, present: list[str], place: str) -> None:
     """Raises for a language that is neither side, where the sides were learnt and not named."""
     source, target = (normal(language) for language in reading.languages)

@@ -11,6 +11,7 @@ from itertools import chain
 
 from regard.errors import CorpusError
 from regard.text.corpus import BYTE_ORDER_MARK, CorpusFiles, Reading, read_blocks
+from regard.text.encodings import utf8_blocks
 from regard.text.formats.unit import Sink, Unit
 
 KEYWORD = re.compile(r'(msgctxt|msgid|msgid_plural|msgstr(?:\[(\d{1,3})\])?)\s*"(.*)"\s*')
@@ -151,7 +152,7 @@ def _character(escape: re.Match[str]) -> str:
 
 def _decoded_lines(files: CorpusFiles) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; comments, whose encoding nobody checks, with U+FFFD where they are damaged."""
-    blocks = read_blocks(files.source)
+    blocks = utf8_blocks(read_blocks(files.source), str(files.source))
     first = next(blocks, b"").removeprefix(BYTE_ORDER_MARK)
     charset = charset_of(first, lambda number: f"{files.source}:{number}")
     for number, raw in enumerate(_raw_lines(chain([first], blocks)), start=1):

@@ -6,7 +6,7 @@ from xml.sax.xmlreader import AttributesImpl
 from regard import __version__
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, Reading
-from regard.text.formats.languages import normal, pick_sides, refuse_third
+from regard.text.formats.languages import count_variants, normal, pick_sides, refuse_third
 from regard.text.formats.unit import Sink, Unit
 from regard.text.formats.xml import Segment, UnitHandler, attribute, escaped, read_xml
 
@@ -84,4 +84,7 @@ class _Handler(UnitHandler):
             self.reading.notes["units without both languages skipped"] += 1
             return
         self.paired += 1
+        further = count_variants(self.reading, languages) - 2
+        if further:
+            self.reading.notes["further variants of a language left out"] += further
         self.add_unit(self.variants[at[0]][1], self.variants[at[1]][1])

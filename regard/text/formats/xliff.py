@@ -61,6 +61,10 @@ def write_2(sink: Sink, pairs: Iterable[tuple[str, str]], languages: tuple[str, 
     sink.text("</file>\n</xliff>\n")
 
 
+BLANKS = " \t\r\n"
+"""What XML counts as white space."""
+
+
 class _Handler(UnitHandler):
     def __init__(self, files: CorpusFiles, reading: Reading) -> None:
         super().__init__(files.source)
@@ -114,8 +118,10 @@ class _Handler(UnitHandler):
         if self.order is None:
             return
         source, target = self.sides.get("source"), self.sides.get("target")
-        if source is None or target is None or not source.flows()[0] or not target.flows()[0]:
+        if source is None or target is None or any(not side.flows()[0].strip(BLANKS) for side in (source, target)):
             self.reading.notes["untranslated units skipped"] += 1
+        elif target.hollow:
+            self.reading.notes["units translated in part skipped"] += 1
         elif self.unfinished:
             self.reading.notes["units marked as not yet translated skipped"] += 1
         elif self.order == (0, 1):

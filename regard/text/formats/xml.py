@@ -16,6 +16,7 @@ from defusedxml.expatreader import DefusedExpatParser
 
 from regard.errors import CorpusError
 from regard.text.corpus import read_blocks
+from regard.text.encodings import refuse_in_xml
 from regard.text.formats.unit import NOT_XML, Sink, Unit, without
 
 NATIVE_CODE = frozenset({"bpt", "ept", "ph", "it", "ut"})
@@ -33,8 +34,14 @@ class Segment:
     def __init__(self) -> None:
         self.texts: list[list[str]] = [[]]
         self.open: list[list[str] | None] = [self.texts[0]]
+        self.marked: list[int | None] = []
+        """For each open element the length of the text before it, where it is a segment marked inside a unit."""
+        self.hollow = 0
+        """Segments marked inside a unit (<mrk mtype="seg">) that hold nothing."""
 
     def start(self, name: str, attributes: AttributesImpl) -> None:
+        is_segment = name == "mrk" and attributes.get("mtype", "") == "seg"
+        self.marked.append(len(self._said()) if is_segment else None)
         if any(str(attributes.get(key, "")).lower() in LINE_BREAK_TYPES for key in ("type", "ctype", "subType")):
             self.add("\n")
         if name == "cp":  # XLIFF 2: a character that XML cannot hold
@@ -47,6 +54,12 @@ class Segment:
 
     def end(self) -> None:
         self.open.pop()
+        before = self.marked.pop()
+        if before is not None and not self._said()[before:].strip():
+            self.hollow += 1
+
+    def _said(self) -> str:
+        return "".join(self.texts[0])
 
     def add(self, text: str) -> None:
         if self.open[-1] is not None:
@@ -123,7 +136,10 @@ def read_xml(path: Path, handler: UnitHandler, root: str) -> Iterator[Unit]:
     parser = _Parser()
     parser.setContentHandler(handler)
     handler.locator = parser
-    for block in chain([b""], read_blocks(path), [None]):
+    blocks = read_blocks(path)
+    first = next(blocks, b"")
+    refuse_in_xml(first, f"{path}:1")
+    for block in chain([b"", first], blocks, [None]):
         error = _feed(parser, block, handler, root)
         yield from handler.ready
         handler.ready.clear()

@@ -1,0 +1,143 @@
+"""`regard inspect`: what a model did with a text, as a page. Heavy imports are inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli_options import Checkpoint, Quiet, Run, console, in_group
+from regard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from regard.inspect import Inspectable, Inspection
+
+WHAT, FILE, SERVER = "What is inspected", "A file", "The server"
+FORMATS = ("html", "json", "png", "svg")
+
+
+def inspect(
+    run: Run,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Text to inspect; several are shown side by side. Without one, a server starts.", metavar="TEXT"
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, in_group(WHAT, help="Output to look at instead of the one that the model finds.")
+    ] = None,
+    beam: Annotated[int | None, in_group(WHAT, help="Beam size of the search for the output.")] = None,
+    checkpoint: Checkpoint = None,
+    out: Annotated[Path | None, in_group(FILE, metavar="FILE", help="File to write; default: inspect.html.")] = None,
+    format: Annotated[
+        str | None,
+        in_group(
+            FILE, metavar="html|json|png|svg", help="A page, all numbers, or a picture; default: by FILE's ending."
+        ),
+    ] = None,
+    layers: Annotated[
+        str | None, in_group(FILE, metavar="LIST", help="Layers that the page shows, such as 0,5; default: all.")
+    ] = None,
+    heads: Annotated[
+        str | None, in_group(FILE, metavar="LIST", help="Heads that the page shows, such as 0-3; default: all.")
+    ] = None,
+    block: Annotated[
+        str, in_group(FILE, metavar="NAME", help="Attention of a picture: encoder.self, decoder.cross …")
+    ] = "",
+    layer: Annotated[int | None, in_group(FILE, help="Layer of a picture; default: the mean of all.")] = None,
+    head: Annotated[int | None, in_group(FILE, help="Head of a picture; default: the mean of all.")] = None,
+    port: Annotated[int, in_group(SERVER, help="Port on this machine; 0 is any free one.", metavar="PORT")] = 5000,
+    quiet: Quiet = False,
+) -> None:
+    """Look inside a model.
+
+    Shows every attention of every layer and head, how each weight comes about, the best next words at each step and
+    the search. With a text, writes a page that needs no network; without, serves it on this machine only.
+    """
+    options = {} if beam is None else {"beam": beam}
+    if texts is None:
+        if out or format or target or layers or heads:
+            raise ConfigError("there is no text to write a file of; give one, or leave the options of a file out")
+        start_server(run, checkpoint, port, options, quiet)
+        return
+    path, kind = output(out, format)
+    chosen = (numbers("layers", layers), numbers("heads", heads))
+    model = opened(run, checkpoint)
+    found = [model.inspect_line(text, target, **options) for text in texts]
+    from regard.files import write_atomically
+
+    write_atomically(path, rendered(found, kind, run.name, chosen, {"block": block, "layer": layer, "head": head}))
+    for each in found:
+        console(quiet).print(each.output, highlight=False, markup=False, soft_wrap=True)
+    print(path)
+
+
+def opened(run: Path, checkpoint: int | None) -> Inspectable:
+    """The model of a run; ConfigError for a task whose models cannot be looked into."""
+    from regard.inspect import Inspectable
+    from regard.loading import load
+
+    model = load(run, checkpoint=checkpoint)
+    if not isinstance(model, Inspectable):
+        raise ConfigError(f"the models of {run}'s task cannot be inspected; `regard info {run}` says which task it is")
+    return model
+
+
+def output(out: Path | None, kind: str | None) -> tuple[Path, str]:
+    """Where to write what; ConfigError for a kind that is none of ours, or a missing folder."""
+    ending = out.suffix.removeprefix(".") if out else ""
+    kind = kind or ("html" if ending in ("", "htm") else ending)
+    if kind not in FORMATS:
+        given = f"--out {out} ends in .{ending}" if kind == ending else f"--format {kind!r}"
+        raise ConfigError(f"{given}; what regard writes is {', '.join(FORMATS)}")
+    path = out or Path(f"inspect.{kind}")
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"--out {path}: there is no folder {path.parent}; make it, or choose another place")
+    return path, kind
+
+
+def numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    """`0,2-4` → (0, 2, 3, 4)."""
+    if text is None:
+        return None
+    found: set[int] = set()
+    try:
+        for part in text.split(","):
+            low, _, high = part.partition("-")
+            first, last = int(low), int(high or low)
+            if not 0 <= first <= last < 10_000:
+                raise ValueError
+            found.update(range(first, last + 1))
+    except ValueError:
+        raise ConfigError(f"--{option} {text!r} should be numbers from 0, such as 0,2 or 0-3") from None
+    return tuple(sorted(found))
+
+
+def rendered(found: Sequence[Inspection], kind: str, title: str, chosen: Any, picture: dict[str, Any]) -> bytes:
+    if kind == "html":
+        from regard.inspect.html import self_contained
+        from regard.inspect.packing import Chosen
+
+        return self_contained(found, title=title, chosen=Chosen(*chosen)).encode("utf-8", "replace")
+    if kind == "json":
+        return json.dumps([each.to_json() for each in found], ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    from regard.report.attention_map import attention_picture
+
+    if len(found) > 1:
+        raise ConfigError(f"a {kind} shows one text, and {len(found)} are given; give one, or write a page (html)")
+    return attention_picture(found[0], kind, **picture)
+
+
+def start_server(run: Path, checkpoint: int | None, port: int, options: dict[str, Any], quiet: bool) -> None:
+    try:
+        from regard.serve.inspecting import listening, serve
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{error.name} is not installed; run: pip install 'regard[serve]'") from None
+    model = opened(run, checkpoint)
+    with listening(port) as socket:
+        console(quiet).print(f"regard: http://127.0.0.1:{socket.getsockname()[1]}/ (Ctrl-C ends it)", highlight=False)
+        serve(model, socket, title=run.name, options=options)

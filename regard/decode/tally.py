@@ -1,0 +1,50 @@
+"""What became of the texts of a call, in numbers: for the one line that is said when all are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts; whoever has the texts done adds to them."""
+
+    translated: int = 0
+    copied: int = 0
+    """They had no words."""
+    kept: int = 0
+    """They were translated already, and stay."""
+    reused: int = 0
+    """From the translation memory."""
+    review: int = 0
+    """Of the translated ones: with a warning."""
+    split: int = 0
+    """Texts of which the sentences were translated apart."""
+    parts: int = 0
+    """That they were split into."""
+
+    def line(self) -> str:
+        """What became of a document's texts."""
+        counts = [
+            (self.translated, "translated"),
+            (self.copied, "copied"),
+            (self.kept, "kept as they were"),
+            (self.review, "to be reviewed"),
+            (self.reused, "reused from memory"),
+        ]
+        return "; ".join([", ".join(f"{count:,} {what}" for count, what in counts), *self._split()])
+
+    def notes(self) -> list[str]:
+        """What a person should know of plain lines: what is out of the ordinary."""
+        reused = [f"{several(self.reused, 'line')} reused from memory"] if self.reused else []
+        return [*reused, *self._split()]
+
+    def _split(self) -> list[str]:
+        if not self.split:
+            return []
+        return [f"{several(self.split, 'text')} split into {several(self.parts, 'sentence')} or parts"]
+
+
+def several(count: int, noun: str) -> str:
+    """`1 text`, `2 texts`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,131 @@
+"""A layer of self-attention and feed-forward network (section 3.1), which every model of Transformer layers is made of.
+
+Axes: B rows, T positions, K keys, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.errors import ConfigError
+from regard.nn.attention import KVCache, MultiHeadAttention
+from regard.nn.dropout import dropout
+from regard.nn.feedforward import build_feedforward
+from regard.nn.norms import build_norm
+from regard.nn.probe import Probe
+
+NORMS = ("post", "pre")
+BIASES = ("all", "attention", "queries", "none")
+Turn = Callable[[Tensor], Tensor]
+"""What rotary positions do to queries and keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerShape:
+    """The settings of a layer, whatever the config is that names them."""
+
+    width: int
+    heads: int
+    feedforward: int
+    key_heads: int = 0
+    key_width: int = 0
+    value_width: int = 0
+    activation: str = "relu"
+    norm: str = "post"
+    """post: Norm(x + Sublayer(x)), as published; pre: x + Sublayer(Norm(x))."""
+    norm_kind: str = "layer"
+    norm_epsilon: float = 1e-5
+    bias: str = "all"
+    """Which products have one: all, the four of attention, those of queries, keys and values alone, or none."""
+    feedforward_bias: bool | None = None
+    """None: as `bias` says."""
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+
+    def attention_layer(self, block: str) -> MultiHeadAttention:
+        """`block` names it for a probe."""
+        return MultiHeadAttention(
+            self.width,
+            self.heads,
+            key_heads=self.key_heads,
+            key_width=self.key_width,
+            value_width=self.value_width,
+            bias=self.bias != "none",
+            output_bias=self.bias in ("all", "attention"),
+            dropout=self.attention_dropout,
+            block=block,
+        )
+
+    def feedforward_layer(self) -> nn.Module:
+        bias = self.bias == "all" if self.feedforward_bias is None else self.feedforward_bias
+        return build_feedforward(
+            self.width, self.feedforward, self.activation_dropout, activation=self.activation, bias=bias
+        )
+
+    def norm_layer(self) -> nn.Module:
+        return build_norm(self.norm_kind, self.width, self.norm_epsilon)
+
+    def last_norm(self) -> nn.Module:
+        """After the last layer: there is one where each layer has its norms before its sublayers."""
+        return self.norm_layer() if self.norm == "pre" else nn.Identity()
+
+
+class Residual(nn.Module):
+    """The connection around a sublayer: residual, dropout and norm, on the side that `shape.norm` says."""
+
+    def __init__(self, shape: LayerShape) -> None:
+        super().__init__()
+        self.norm = shape.norm_layer()
+        self.before, self.dropout = shape.norm == "pre", shape.dropout
+
+    def forward(self, x: Float[Tensor, "B T D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T D"]:
+        if self.before:
+            return x + dropout(sublayer(self.norm(x)), self.dropout, self.training)
+        return self.norm(x + dropout(sublayer(x), self.dropout, self.training))
+
+
+class Layer(nn.Module):
+    """Self-attention, then the feed-forward network. `block` names the attention for a probe."""
+
+    def __init__(self, shape: LayerShape, block: str) -> None:
+        super().__init__()
+        self.attention = shape.attention_layer(block)
+        self.feedforward = shape.feedforward_layer()
+        self.residuals = nn.ModuleList(Residual(shape) for _ in range(2))
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "#B 1 #T T"] | None,
+        probe: Probe | None = None,
+        turn: Turn | None = None,
+        keep: list[KVCache] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """`turn` places queries and keys; the layer's keys and values are appended to `keep`."""
+
+        def look(y: Tensor) -> Tensor:
+            q_BNTH, k_BGTH, v_BGTH = self.attention.split(y)
+            if turn is not None:
+                q_BNTH, k_BGTH = turn(q_BNTH), turn(k_BGTH)
+            if keep is not None:
+                keep.append(KVCache(k_BGTH, v_BGTH))
+            return self.attention.over(q_BNTH, KVCache(k_BGTH, v_BGTH), mask, probe)
+
+        after = self.residuals[1](self.residuals[0](x, look), self.feedforward)
+        if probe is not None:
+            probe.passed(self.attention.block, x, after)
+        return after
+
+
+def check_shape(shape: LayerShape) -> None:
+    """ConfigError for what no layer can have; the messages name the settings of `model`."""
+    if not (shape.key_width and shape.value_width) and shape.width % shape.heads:
+        raise ConfigError(
+            f"model.width={shape.width} is not divisible by model.heads={shape.heads}; "
+            f"choose heads that divide it, or set model.key_width and model.value_width"
+        )

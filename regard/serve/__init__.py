@@ -1,0 +1,1 @@
+"""What regard offers over HTTP, on this machine only."""
