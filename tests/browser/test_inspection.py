@@ -94,6 +94,7 @@ def test_every_view_is_drawn_and_true(look: Look, file: Path, inspected: list[In
     assert value(view) == pytest.approx(float(cross.weights[2, 3, 1]), abs=1e-7)
     assert f"{cross.weights[2, 3, 1]:.4f}"[:5] in view.locator("output").first.inner_text() or value(view) < 1e-4
     view.locator("summary").click()
+    view.locator("table.numbers").wait_for()
     cells = [float(text.replace("−", "-")) for text in view.locator("table.numbers td").all_inner_texts() if text]
     assert np.allclose(cells, cross.weights[2].flatten(), atol=1e-4)
 
