@@ -66,15 +66,17 @@ def reviews(folder: Path, name: str, seed: int, count: int) -> None:
         write(folder, f"{name}.{column}", lines)
 
 
-def journeys(folder: Path, name: str, seed: int, count: int) -> None:
-    """Who went where: each passage tells of two people, and the question asks for one of them."""
+def questions(folder: Path, name: str, seed: int, count: int) -> None:
+    """Who, or where: each passage names a person and a place among other words, and the question asks for one."""
     choose = random.Random(seed)
     rows: list[tuple[str, str, str]] = []
     for _ in range(count):
-        people, places = choose.sample(PEOPLE, 2), choose.sample(PLACES, 2)
+        words, told = choose.choices(OTHERS, k=choose.randint(1, 3)), [choose.choice(PEOPLE), choose.choice(PLACES)]
+        for word in told:
+            words.insert(choose.randint(0, len(words)), word)
         asked = choose.randrange(2)
-        passage = " and ".join(f"{who} saw {where}" for who, where in zip(people, places, strict=True))
-        rows.append((f"what did {people[asked]} see", passage, f"{2 + 4 * asked} {2 + 4 * asked}"))
+        place = words.index(told[asked])
+        rows.append((("who", "where")[asked], " ".join(words), f"{place} {place}"))
     for column, lines in zip(("text", "second", "positions"), zip(*rows, strict=True), strict=True):
         write(folder, f"{name}.{column}", list(lines))
 
@@ -134,19 +136,25 @@ def test_a_label_for_a_text(call: Call, folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_label_for_a_pair(call: Call, tmp_path: Path) -> None:
-    """Whether two texts speak of the same: nothing but the pair tells."""
+    """Whether both texts praise: neither tells alone."""
+
+    def judged(first: str, second: str) -> str:
+        return "both" if first in GOOD and second in GOOD else "not both"
+
     choose = random.Random(4)
-    rows = [(choose.choice("abcd"), choose.choice("abcd")) for _ in range(500)]
+    rows = [(choose.choice(GOOD + BAD), choose.choice(GOOD + BAD)) for _ in range(500)]
     for column, lines in zip(("text", "second"), zip(*rows, strict=True), strict=True):
         write(tmp_path, f"train.{column}", list(lines))
-    write(tmp_path, "train.label", ["same" if a == b else "other" for a, b in rows])
+    write(tmp_path, "train.label", [judged(*row) for row in rows])
     order = recipe(tmp_path, "classify", ("text", "second", "label"), "pairs = true\n")
-    call(*order, "--out", tmp_path / "run", *chosen({"train.batch_tokens": 256, "model.layers": 2})).done()
-    pairs = "".join(f"{a}\t{b}\n" for a in "abcd" for b in "abcd")
-    labels = call("predict", tmp_path / "run", given=pairs).done().out.split()
-    assert labels == ["same" if a == b else "other" for a in "abcd" for b in "abcd"]
-    call("predict", tmp_path / "run", given="a\tb\na\n").refusal("line 2: it should be 2 texts with a tab between them")
-    assert regard.load(tmp_path / "run").predict([("a", "a")])[0].label == "same"
+    call(*order, "--out", tmp_path / "run").done()
+    pairs = [(first, second) for first in GOOD + BAD for second in GOOD + BAD]
+    labels = call("predict", tmp_path / "run", given="".join(f"{a}\t{b}\n" for a, b in pairs)).done().out.splitlines()
+    assert labels == [judged(*pair) for pair in pairs]
+    call("predict", tmp_path / "run", given="bad\tpoor\nbad\n").refusal(
+        "line 2: it should be 2 texts with a tab between them"
+    )
+    assert regard.load(tmp_path / "run").predict([("good", "fine")])[0].label == "both"
     call(*order[:-2], "--set", "data.pairs=false", "--out", tmp_path / "b").refusal("unknown key data.train.second")
 
 
@@ -178,27 +186,19 @@ def test_a_label_for_each_word(call: Call, folder: Path, tmp_path: Path) -> None
 
 def test_an_answer_span(call: Call, tmp_path: Path) -> None:
     for name, seed, count in (("train", 3, 1200), ("test", 4, 60)):
-        journeys(tmp_path, name, seed, count)
+        questions(tmp_path, name, seed, count)
     run = tmp_path / "run"
-    more = {
-        "model.layers": 2,
-        "model.width": 32,
-        "train.max_steps": 200,
-        "train.validate_every": 200,
-        "train.checkpoint_every": 200,
-    }
+    more = {"train.max_steps": 200, "train.validate_every": 200, "train.checkpoint_every": 200}
     call(*recipe(tmp_path, "span", ("text", "second", "positions")), "--out", run, *chosen(more)).done()
     order = ["evaluate", run, *columns_of(tmp_path, "text", "second", "positions")]
     found = json.loads(call(*order, "--json").done().out)
-    assert found["exact"] >= 90
-    assert found["f1"] >= 90
-    asked = call("predict", run, given="what did ann see\tjoe saw rome and ann saw oslo\n\n").done().out.splitlines()
+    assert found["exact"] >= 95
+    assert found["f1"] >= 95
+    asked = call("predict", run, given="where\tthis was ann very oslo\n\n").done().out.splitlines()
     assert asked == ["oslo", ""]
-    first = json.loads(
-        call("predict", run, "--json", given="what did joe see\tjoe saw rome and ann saw oslo\n").done().out
-    )
-    assert (first["answer"], first["first"], first["last"]) == ("rome", 2, 2)
-    call("predict", run, given="what did joe see\n").refusal("line 1: it should be 2 texts with a tab between them")
+    first = json.loads(call("predict", run, "--json", given="who\tthis was ann very oslo\n").done().out)
+    assert (first["answer"], first["first"], first["last"]) == ("ann", 2, 2)
+    call("predict", run, given="who\n").refusal("line 1: it should be 2 texts with a tab between them")
 
 
 PATTERNS = [("ann likes red roses", "red"), ("bob likes old books", "old"), ("eve likes hot soups", "hot")]
@@ -226,24 +226,41 @@ def test_hidden_words(call: Call, tmp_path: Path) -> None:
     call("predict", run, given="ann likes\n").refusal("line 1: it has no <mask>")
 
 
-@pytest.mark.parametrize("sentences", ["next", "order"])
-def test_hidden_words_and_neighbouring_lines(call: Call, tmp_path: Path, sentences: str) -> None:
-    """In each document a line of numbers follows one of letters, both of the same kind."""
-    choose = random.Random(6)
-    words = {"a": "one", "b": "two", "c": "three"}
-    documents = [choose.choice(list(words)) for _ in range(300)]
-    write(tmp_path, "train.text", [line for name in documents for line in (f"{name} {name}", f"{words[name]} end", "")])
+def trained_on_neighbours(call: Call, folder: Path, sentences: str, documents: list[tuple[str, str]]) -> Any:
+    """A model of hidden words that also judges pairs of lines, and what is measured of it."""
+    write(folder, "train.text", [line for document in documents for line in (*document, "")])
     settings = {
         "data.sentences": sentences,
         "data.masking.whole_words": "true",
         "train.max_steps": 150,
         "model.layers": 2,
     }
-    call(*recipe(tmp_path, "mlm", ("text",)), "--out", tmp_path / "run", *chosen(settings)).done()
-    given = ["--column", f"text={tmp_path / 'train.text'}"]
-    found = json.loads(call("evaluate", tmp_path / "run", *given, "--json").done().out)
-    assert found["pair_accuracy"] > 75
-    assert found["rows"] == 300
+    call(*recipe(folder, "mlm", ("text",)), "--out", folder / "run", *chosen(settings)).done()
+    given = ["--column", f"text={folder / 'train.text'}"]
+    found = json.loads(call("evaluate", folder / "run", *given, "--json").done().out)
+    assert found["rows"] == len(documents)
+    return found
+
+
+def test_hidden_words_and_the_next_line(call: Call, tmp_path: Path) -> None:
+    """Both lines of a document are about one of two subjects. A line from elsewhere is on the same one in half of the
+    cases, which no model can tell: three of four pairs are to be judged rightly, against two by chance."""
+    choose, subjects = random.Random(6), [["sun", "rain", "wind", "snow"], ["bread", "soup", "fish", "rice"]]
+    chosen_ones = [choose.choice(subjects) for _ in range(300)]
+    documents = [(" ".join(choose.choices(words, k=3)), " ".join(choose.choices(words, k=3))) for words in chosen_ones]
+    found = trained_on_neighbours(call, tmp_path, "next", documents)
+    assert 65 < found["pair_accuracy"] < 85
+    for words in subjects:
+        said = call("predict", tmp_path / "run", given=f"{' '.join(words[:3])} <mask>\n").done().out
+        assert said.split("\t")[0].split()[-1] in words
+
+
+def test_hidden_words_and_the_order_of_lines(call: Call, tmp_path: Path) -> None:
+    """In each document a line of numbers follows one of letters, both of the same kind."""
+    choose, words = random.Random(6), {"a": "one", "b": "two", "c": "three"}
+    names = [choose.choice(list(words)) for _ in range(300)]
+    found = trained_on_neighbours(call, tmp_path, "order", [(f"{name} {name}", f"{words[name]} end") for name in names])
+    assert found["pair_accuracy"] > 95
     assert call("predict", tmp_path / "run", given="a <mask>\n").done().out.startswith("a a\t")
 
 
@@ -306,7 +323,9 @@ def test_what_training_refuses(call: Call, folder: Path, tmp_path: Path) -> None
 
 
 def test_what_a_span_needs(call: Call, tmp_path: Path) -> None:
-    journeys(tmp_path, "train", 3, 20)
+    row = {"text": "what did ann see", "second": "ann saw rome and bob saw bern", "positions": "2 2"}
+    for column, line in row.items():
+        write(tmp_path, f"train.{column}", [line] * 20)
     order = recipe(tmp_path, "span", ("text", "second", "positions"))
     for number, (line, part) in enumerate(
         [
