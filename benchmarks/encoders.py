@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,8 @@ ACCURACY = (("accuracy", "accuracy {:.1f} %"), ("macro_f1", "macro F1 {:.1f} %")
 FROZEN, TRAINABLE = "trec-frozen", "trec-trainable"
 ROWS = {
     "trec": Row("TREC, random vectors", "trec", ACCURACY, "trec"),
-    FROZEN: Row("TREC, word vectors, frozen", "trec", ACCURACY, "trec", ("vectors.trainable=false",)),
-    TRAINABLE: Row("TREC, word vectors, trainable", "trec", ACCURACY, "trec", ("vectors.trainable=true",)),
+    FROZEN: Row("TREC, word vectors, frozen", "trec", ACCURACY, "trec", ("word_vectors.trainable=false",)),
+    TRAINABLE: Row("TREC, word vectors, trainable", "trec", ACCURACY, "trec", ("word_vectors.trainable=true",)),
     "polarity": Row("sentence polarity", "polarity", ACCURACY, "polarity"),
     "sst2": Row("SST-2", "sst2", ACCURACY, "sst2"),
     "noun-chunks": Row(
@@ -57,8 +58,8 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="directory for columns and runs")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("REGARD_DATA") or "data"))
-    parser.add_argument("--rows", nargs="+", choices=list(ROWS), help="default: all that the files are there for")
-    parser.add_argument("--vectors", help="word vectors below the columns' directory, for TREC")
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), help="default: all; those with word vectors where they are given")
+    parser.add_argument("--vectors", type=Path, metavar="FILE", help="word vectors for TREC: GloVe or word2vec")
     parser.add_argument("--train", type=int, default=100_000, help="training examples of the generated task")
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
     return parser.parse_args()
@@ -80,7 +81,7 @@ def data_of(asked: argparse.Namespace, row: Row) -> Path:
 def measure(asked: argparse.Namespace, name: str) -> str:
     """A line of the table."""
     row = ROWS[name]
-    vectors = [f"vectors.file={asked.vectors}"] if row.settings else []
+    vectors = [f"word_vectors.file={asked.vectors.resolve()}"] if row.settings else []
     results = trained(row.recipe, data_of(asked, row), asked.out / name, [*row.settings, *vectors, *asked.settings])
     scores: dict[str, Any] = results.get("test") or results["valid"]
     shown = ", ".join(form.format(scores[key]) for key, form in row.shown)
@@ -89,6 +90,8 @@ def measure(asked: argparse.Namespace, name: str) -> str:
 
 def main() -> None:
     asked = options()
+    if asked.vectors is None and {FROZEN, TRAINABLE} & set(asked.rows or []):
+        sys.exit(f"{FROZEN} and {TRAINABLE} are trained on word vectors: add --vectors FILE")
     names = asked.rows or [name for name in ROWS if asked.vectors or name not in (FROZEN, TRAINABLE)]
     rows = [measure(asked, name) for name in names]
     print("| what | on the test set | steps | minutes |\n|---|---|---|---|")
