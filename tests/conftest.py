@@ -5,6 +5,7 @@ Set REGARD_TEST_SHAPES=0 to leave the shape checks out (a debugger steps more ea
 
 import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -40,14 +41,22 @@ TYPE_CHECKER = """beartype.beartype(conf=beartype.BeartypeConf(
 JAXTYPED, MADE = jaxtyping.jaxtyped, Counter[object]()
 
 
-def jaxtyped(*, typechecker: Any) -> Callable[[Any], Any]:
-    """A function within a function is made anew by each call, and instrumenting it takes longer than most calls.
+SHAPE = re.compile(r"\b(Bool|Float|Int|Shaped)\[")
 
-    So the first hundred of each are checked, and none while checks are off.
+
+def jaxtyped(*, typechecker: Any) -> Callable[[Any], Any]:
+    """Functions and dataclasses that name a shape are checked; pyright checks all other types, and costs a test nothing.
+
+    A function within a function is made anew by each call, and instrumenting it takes longer than most calls. So the
+    first hundred of each are checked, and none while checks are off.
     """
     check = JAXTYPED(typechecker=typechecker)
 
     def decorate(function: Any) -> Any:
+        named = vars(sys.modules[function.__module__])
+        hints = getattr(function, "__annotations__", {}).values()
+        if not any(SHAPE.search(str(named.get(hint, hint))) for hint in hints):
+            return function
         if "<locals>" not in function.__qualname__:
             return check(function)
         MADE[made := getattr(function, "__code__", function.__qualname__)] += 1
