@@ -24,18 +24,14 @@ from regard.models.sharing import output_of
 from regard.models.transformer_state import Claim, TransformerState, Wave, look_back
 from regard.nn.attention import KVCache, padded_keys
 from regard.nn.embedding import SummedEmbedding, Table
-from regard.nn.feedforward import ACTIVATIONS
-from regard.nn.layers import BIASES, NORMS, Layer, LayerShape, Turn, check_shape
+from regard.nn.layers import Layer, LayerShape, Turn, check_depth, check_shape
 from regard.nn.linear import linear
 from regard.nn.masks import causal_mask, key_mask
-from regard.nn.norms import NORM_KINDS
 from regard.nn.positions import POSITIONS, build_positions
 from regard.nn.probe import Probe
 from regard.nn.rotary import SCALINGS, Rotary, RotaryShape
 
 ROTARY = "rotary"
-MOST_LAYERS = 128
-"""Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 SPREAD = 0.02
 """Standard deviation of the initial weights, as in GPT-2."""
 
@@ -95,39 +91,20 @@ class DecoderConfig:
     """Dropout inside the feed-forward network."""
 
     def __post_init__(self) -> None:
-        for key in ("width", "layers", "heads", "feedforward", "max_positions", "rotary_original"):
+        check_depth(layers=self.layers)
+        check_shape(layer_shape(self), apart="model.key_width")
+        for key in ("max_positions", "rotary_original"):
             if getattr(self, key) < 1:
                 raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 1")
-        if self.layers > MOST_LAYERS:
-            raise ConfigError(f"model.layers={self.layers} is more than {MOST_LAYERS}")
-        for key in ("key_heads", "key_width"):
-            if getattr(self, key) < 0:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must not be negative")
-        for key in ("dropout", "attention_dropout", "activation_dropout"):
-            if not 0.0 <= getattr(self, key) < 1.0:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 0 and below 1")
-        for key in ("norm_epsilon", "rotary_base", "rotary_factor"):
+        for key in ("rotary_base", "rotary_factor"):
             if not getattr(self, key) > 0.0:
                 raise ConfigError(f"model.{key}={getattr(self, key)} must be above 0")
         if not self.rotary_low < self.rotary_high:
             raise ConfigError(f"model.rotary_low={self.rotary_low} must be below model.rotary_high={self.rotary_high}")
-        choices = {
-            "activation": ACTIVATIONS,
-            "norm": NORMS,
-            "norm_kind": NORM_KINDS,
-            "positions": (*POSITIONS, ROTARY),
-            "rotary_scaling": SCALINGS,
-            "bias": BIASES,
-        }
+        choices = {"positions": (*POSITIONS, ROTARY), "rotary_scaling": SCALINGS}
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        if self.key_heads and self.heads % self.key_heads:
-            raise ConfigError(
-                f"model.heads={self.heads} is not divisible by model.key_heads={self.key_heads}; choose one that "
-                f"divides it"
-            )
-        check_shape(layer_shape(self))
         if self.positions == ROTARY and self.head_width % 2:
             raise ConfigError(
                 f"model.positions='rotary' turns pairs of features, but a head has {self.head_width}; choose other "

@@ -25,16 +25,13 @@ from regard.models.heads import (
 )
 from regard.models.interface import Architecture, Limits, Shapes
 from regard.nn.embedding import SummedEmbedding, Table
-from regard.nn.feedforward import ACTIVATIONS
-from regard.nn.layers import NORMS, Layer, LayerShape, check_shape
+from regard.nn.layers import Layer, LayerShape, check_depth, check_shape
 from regard.nn.linear import linear
 from regard.nn.masks import key_mask
 from regard.nn.pooling import POOLINGS
 from regard.nn.positions import POSITIONS, build_positions
 from regard.nn.probe import Probe
 
-MOST_LAYERS = 128
-"""Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 MOST_SEGMENTS = 1024
 SPREAD = 0.02
 """Standard deviation of the initial weights, as in BERT."""
@@ -80,21 +77,13 @@ class EncoderConfig:
     """Dropout inside the feed-forward network."""
 
     def __post_init__(self) -> None:
-        for key in ("width", "layers", "heads", "feedforward", "max_positions"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 1")
-        if self.layers > MOST_LAYERS:
-            raise ConfigError(f"model.layers={self.layers} is more than {MOST_LAYERS}")
+        check_depth(layers=self.layers)
+        check_shape(layer_shape(self))
+        if self.max_positions < 1:
+            raise ConfigError(f"model.max_positions={self.max_positions} must be at least 1")
         if not 0 <= self.segments <= MOST_SEGMENTS:
             raise ConfigError(f"model.segments={self.segments} must lie between 0 and {MOST_SEGMENTS:,}")
-        for key in ("dropout", "attention_dropout", "activation_dropout"):
-            if not 0.0 <= getattr(self, key) < 1.0:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 0 and below 1")
-        if not self.norm_epsilon > 0.0:
-            raise ConfigError(f"model.norm_epsilon={self.norm_epsilon} must be above 0")
         choices = {
-            "activation": ACTIVATIONS,
-            "norm": NORMS,
             "positions": POSITIONS,
             "pooling": tuple(POOLINGS),
             "pooler_activation": tuple(POOLER_ACTIVATIONS),
@@ -102,7 +91,6 @@ class EncoderConfig:
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        check_shape(layer_shape(self))
 
 
 def layer_shape(config: EncoderConfig) -> LayerShape:

@@ -19,9 +19,10 @@ from regard.errors import ConfigError, CorpusError
 from regard.models.interface import Architecture, Shapes
 from regard.models.pointer_reader import NO_POSITIONS, POSITIONS, LstmReader, TransformerReader
 from regard.models.pointer_state import Memory, PointerState
-from regard.models.transformer import MOST_LAYERS, TransformerConfig
+from regard.models.transformer import TransformerConfig
 from regard.nn.attention import FEWEST_SCORES, padded_keys
 from regard.nn.dropout import dropout
+from regard.nn.layers import MOST_LAYERS
 from regard.nn.linear import Linear
 from regard.nn.probe import Probe
 from regard.nn.recurrent import Parts, Recurrent

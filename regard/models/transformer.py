@@ -25,15 +25,13 @@ from regard.models.transformer_sources import Encoded, Reader
 from regard.models.transformer_state import Claim, Memory, TransformerState, Wave, look_back, together, widened
 from regard.nn.attention import KVCache, MultiHeadAttention, padded_keys
 from regard.nn.embedding import Embedding, Table, VectorEmbedding
-from regard.nn.layers import NORMS, Layer, LayerShape, Residual, check_shape
+from regard.nn.layers import Layer, LayerShape, Residual, check_depth, check_shape
 from regard.nn.linear import linear
 from regard.nn.masks import causal_mask, key_mask
 from regard.nn.positions import POSITIONS, build_positions
 from regard.nn.probe import Probe
 from regard.text.symbols import RESERVED, Symbols
 
-MOST_LAYERS = 128
-"""Each layer takes memory beside its parameters, which a stranger's config could ask for."""
 STARTS = ("start", "end", "padding")
 COMBINATIONS = ("serial", "parallel", "flat")
 
@@ -83,23 +81,14 @@ class TransformerConfig:
     of all, in one sublayer) or flat (one attention over all positions)."""
 
     def __post_init__(self) -> None:
-        for key in ("width", "heads", "feedforward", "encoder_layers", "decoder_layers", "max_positions"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 1")
-        for key in ("encoder_layers", "decoder_layers"):
-            if getattr(self, key) > MOST_LAYERS:
-                raise ConfigError(f"model.{key}={getattr(self, key)} is more than {MOST_LAYERS}")
-        for key in ("key_width", "value_width"):
-            if getattr(self, key) < 0:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must not be negative; 0 means width / heads")
-        for key in ("dropout", "attention_dropout", "activation_dropout"):
-            if not 0.0 <= getattr(self, key) < 1.0:
-                raise ConfigError(f"model.{key}={getattr(self, key)} must be at least 0 and below 1")
-        choices = {"norm": NORMS, "positions": POSITIONS, "share": SHARES, "start": STARTS, "combine": COMBINATIONS}
+        check_depth(encoder_layers=self.encoder_layers, decoder_layers=self.decoder_layers)
+        check_shape(layer_shape(self), apart="model.key_width and model.value_width")
+        if self.max_positions < 1:
+            raise ConfigError(f"model.max_positions={self.max_positions} must be at least 1")
+        choices = {"positions": POSITIONS, "share": SHARES, "start": STARTS, "combine": COMBINATIONS}
         for key, allowed in choices.items():
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"model.{key}={getattr(self, key)!r} is not one of {', '.join(allowed)}")
-        check_shape(layer_shape(self))
 
 
 def own_symbols(config: TransformerConfig, symbols: Symbols) -> Symbols:

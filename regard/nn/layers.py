@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from regard.errors import ConfigError
 from regard.nn.attention import KVCache, MultiHeadAttention
 from regard.nn.dropout import dropout
-from regard.nn.feedforward import build_feedforward
-from regard.nn.norms import build_norm
+from regard.nn.feedforward import ACTIVATIONS, build_feedforward
+from regard.nn.norms import NORM_KINDS, build_norm
 from regard.nn.probe import Probe
 
 NORMS = ("post", "pre")
 BIASES = ("all", "attention", "queries", "none")
+MOST_LAYERS = 128
+"""Of a stack: each layer takes memory beside its parameters, which a stranger's config could ask for."""
 Turn = Callable[[Tensor], Tensor]
 """What rotary positions do to queries and keys."""
 
@@ -122,10 +124,40 @@ class Layer(nn.Module):
         return after
 
 
-def check_shape(shape: LayerShape) -> None:
-    """ConfigError for what no layer can have; the messages name the settings of `model`."""
+def check_shape(shape: LayerShape, *, apart: str = "") -> None:
+    """ConfigError for what no layer can have; the messages name the settings of `model`, which are called the same.
+    `apart` names those by which heads need not divide the width, where a model has them."""
+    for key in ("width", "heads", "feedforward"):
+        if getattr(shape, key) < 1:
+            raise ConfigError(f"model.{key}={getattr(shape, key)} must be at least 1")
+    for key, meaning in (("key_heads", "heads"), ("key_width", "width / heads"), ("value_width", "width / heads")):
+        if getattr(shape, key) < 0:
+            raise ConfigError(f"model.{key}={getattr(shape, key)} must not be negative; 0 means {meaning}")
+    for key in ("dropout", "attention_dropout", "activation_dropout"):
+        if not 0.0 <= getattr(shape, key) < 1.0:
+            raise ConfigError(f"model.{key}={getattr(shape, key)} must be at least 0 and below 1")
+    if not shape.norm_epsilon > 0.0:
+        raise ConfigError(f"model.norm_epsilon={shape.norm_epsilon} must be above 0")
+    choices = {"activation": ACTIVATIONS, "norm": NORMS, "norm_kind": NORM_KINDS, "bias": BIASES}
+    for key, allowed in choices.items():
+        if getattr(shape, key) not in allowed:
+            raise ConfigError(f"model.{key}={getattr(shape, key)!r} is not one of {', '.join(allowed)}")
+    if shape.key_heads and shape.heads % shape.key_heads:
+        raise ConfigError(
+            f"model.heads={shape.heads} is not divisible by model.key_heads={shape.key_heads}; choose one that "
+            f"divides it"
+        )
     if not (shape.key_width and shape.value_width) and shape.width % shape.heads:
         raise ConfigError(
             f"model.width={shape.width} is not divisible by model.heads={shape.heads}; "
-            f"choose heads that divide it, or set model.key_width and model.value_width"
+            f"choose heads that divide it{f', or set {apart}' if apart else ''}"
         )
+
+
+def check_depth(**layers: int) -> None:
+    """ConfigError for a stack of no layers, or of too many; each is called by its setting of `model`."""
+    for key, count in layers.items():
+        if count < 1:
+            raise ConfigError(f"model.{key}={count} must be at least 1")
+        if count > MOST_LAYERS:
+            raise ConfigError(f"model.{key}={count} is more than {MOST_LAYERS}")
