@@ -32,11 +32,13 @@ def made_task(name: str, out: Path, train: int, test: int, longest: int | None =
     return write_task(order, out, progress=lambda _: None)
 
 
-def trained(recipe: str, data: Path, run: Path, settings: Sequence[str]) -> dict[str, Any]:
+def trained(
+    recipe: str, data: Path, run: Path, settings: Sequence[str], start_from: Path | None = None
+) -> dict[str, Any]:
     """The results of a recipe's run, which is begun, resumed, or already ended. Its words go to stderr."""
     table = merged(read_recipe(find_recipe(Path(recipe))), parse_settings(settings))
     with contextlib.redirect_stdout(sys.stderr):
-        return start(Order(table, run, data, resume=True), Console(stderr=True))
+        return start(Order(table, run, data, resume=True, start_from=start_from), Console(stderr=True))
 
 
 @dataclass(frozen=True)
