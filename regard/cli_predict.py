@@ -50,8 +50,10 @@ def predict(
 ) -> None:
     """Predict from lines of input.
 
-    Writes one output line per input line: for a pointer network, numbers in and positions out. An empty line gives an
-    empty one. Search and sampling options that are not given are taken from the run's recipe.
+    Writes one output line per input line. For a classifier: a text in, its label out; for a tagger: a label for each
+    word; for answers: a question and a passage with a tab between them; for a masked language model: a text with
+    <mask>; for a pointer network: numbers in, positions out. An empty line gives an empty one. Search and sampling
+    options that are not given are taken from the run's recipe.
     """
     if (search["nbest"] or 1) > 1 and not as_json:
         raise ConfigError(f"--nbest {search['nbest']} needs --json: plain output has one line per input line")

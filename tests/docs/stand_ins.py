@@ -92,6 +92,16 @@ def write_corpora(folder: Path) -> None:
         for name, some in (("train", pairs()), (valid, PAIRS[3:9]), (test, PAIRS[:5])):
             write_sides(folder / "DATA" / corpus, name, some, packed=True)
     write_lines(folder / "DATA" / "tiny_shakespeare" / "input.txt.gz", [source for source, _ in pairs()])
+    for part in ("train", "valid"):
+        write_lines(folder / "DATA" / "tatoeba_en_de" / f"{part}.en.gz", [source for source, _ in pairs()])
+    asked = [
+        line for place in PLACES for line in (f"ENTY:word What is a {place} ?", f"LOC:city Where is the {place} ?")
+    ]
+    write_lines(folder / "DATA" / "trec" / "train.txt.gz", asked)
+    tree = "(S (NP (DT The) (NN {place})) (VP (VBZ is) (ADJP (JJ old))) (. .))"
+    for part in ("train", "dev"):
+        trees = [tree.replace("{place}", place) for place in PLACES]
+        write_lines(folder / "DATA" / "craft_treebank" / f"{part}.trees.gz", trees)
     rows = [(f"{source} {label}", label) for source, _ in PAIRS for label in ("good", "bad")]
     for column, lines in zip(("text", "label"), zip(*rows, strict=True), strict=True):
         (folder / "DATA" / f"polarity.{column}").write_text("".join(f"{line[:18]}\n" for line in lines))

@@ -53,6 +53,11 @@ SUBSTITUTIONS = (
         "a few steps, small",
     ),
     Substitution(
+        r"(regard train recipes/encoders/\S*\.toml .*)",
+        rf"\1 --set model.width=8 --set model.heads=2 --set model.layers=1 --set model.feedforward=16 {FEW_STEPS}",
+        "a few steps, small",
+    ),
+    Substitution(
         r"(regard train recipes/relatives/multi30k-gru\S*\.toml .*)",
         rf"\1 --set model.width=8 --set decode.beam=1 --set decode.max_extra=2 {FEW_STEPS}",
         "a few steps, small",
