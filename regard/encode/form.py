@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.errors import ConfigError
+from regard.naming import named
 from regard.nn.pooling import POOLINGS, Pool
 
 
@@ -26,7 +27,7 @@ class Form:
     @classmethod
     def of(cls, depth: int, pooling: str = "mean", normalize: bool = False, layer: int = -1) -> Form:
         if pooling not in POOLINGS:
-            raise ConfigError(f"pooling={pooling!r} is not one of {', '.join(POOLINGS)}")
+            raise ConfigError(f"{named('pooling', pooling)} is not one of {', '.join(POOLINGS)}")
         return cls(layer_of(layer, depth), POOLINGS[pooling], normalize)
 
     def vector(self, x: Float[Tensor, "1 L D"], mask: Bool[Tensor, "1 L"]) -> Float[Tensor, "1 D"]:
@@ -38,6 +39,7 @@ def layer_of(layer: int, depth: int) -> int:
     """The number of a hidden state, from 0; ConfigError for one that is not there."""
     if not -depth - 1 <= layer <= depth:
         raise ConfigError(
-            f"layer={layer} is not there: this model has {depth} layers (0 is the embeddings, {depth} or -1 the last)"
+            f"{named('layer', layer)} is not there: this model has {depth} layers (0 is the embeddings, {depth} or -1 "
+            f"the last)"
         )
     return layer % (depth + 1)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from regard.data.columns import READ, SECOND, WORDS, Column
 from regard.encode.truncation import kept, way_of
 from regard.errors import ConfigError, CorpusError
+from regard.naming import named
 from regard.text.tokenizer import Tokenizer
 
 Place = Callable[[int], str]
@@ -80,10 +81,10 @@ class Limit:
         if max_length is None:
             return self
         if max_length < 1:
-            raise ConfigError(f"max_length={max_length} must be at least 1")
+            raise ConfigError(f"{named('max_length', max_length)} must be at least 1")
         if self.most is not None and max_length > self.most:
-            raise ConfigError(f"max_length={max_length} is more than the model reads: {self.reason}")
-        return Limit(most=max_length, reason=f"max_length={max_length}")
+            raise ConfigError(f"{named('max_length', max_length)} is more than the model reads: {self.reason}")
+        return Limit(most=max_length, reason=named("max_length", max_length))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,7 @@ class RowReader:
         the model cannot read."""
         limit, way = self.limit.lowered(max_length), way_of(truncation)
         if way and limit.most is None:
-            raise ConfigError("truncation needs max_length: this model has no limit of its own")
+            raise ConfigError(f"truncation needs {named('max_length')}: this model has no limit of its own")
         if way == "only_second" and second is None:
             raise ConfigError("truncation='only_second' needs pairs; give the other texts as second")
         if second is not None and len(second) != len(texts):
@@ -141,7 +142,9 @@ class RowReader:
 
     def _cut(self, lengths: tuple[int, ...], symbols: int, most: int, way: str, place: str) -> tuple[int, ...]:
         if most < symbols:
-            raise ConfigError(f"max_length={most} has no room for the {symbols} symbols around a text; raise it")
+            raise ConfigError(
+                f"{named('max_length', most)} has no room for the {symbols} symbols around a text; raise it"
+            )
         fits = kept(lengths, most - symbols, way)
         if fits is None:
             raise CorpusError(

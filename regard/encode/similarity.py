@@ -19,6 +19,7 @@ from regard.data.columns import READ
 from regard.encode.alone import AloneEncoder
 from regard.encode.rows import Row, RowReader, Span
 from regard.errors import ConfigError, CorpusError
+from regard.naming import named
 
 Numbers = NDArray[np.float64]
 SHOWN = 60
@@ -115,7 +116,7 @@ def found_in(word: str, sentences: Sequence[str]) -> list[Span]:
 def tokens_of(row: Row, span: Span, number: int) -> tuple[int, ...]:
     positions = row.tokens_in(span)
     if not positions:
-        raise CorpusError(f"sentence {number + 1} was cut before its word; give a larger max_length")
+        raise CorpusError(f"sentence {number + 1} was cut before its word; give a larger {named('max_length')}")
     return positions
 
 

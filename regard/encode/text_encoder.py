@@ -30,6 +30,7 @@ from regard.encode.similarity import Similarity, similarity
 from regard.errors import ConfigError
 from regard.models.interface import HiddenStates, Limits, Pools
 from regard.models.modes import evaluating
+from regard.naming import named
 from regard.nn.probe import Probe
 from regard.text.tokenizer import Tokenizer
 
@@ -239,7 +240,7 @@ class TextEncoder:
         reading = {name: given.pop(name) for name in ("truncation", "max_length") if name in given}
         budget = given.pop("batch_tokens", BATCH_TOKENS)
         if budget < 1:
-            raise ConfigError(f"batch_tokens={budget} must be at least 1")
+            raise ConfigError(f"{named('batch_tokens', budget)} must be at least 1")
         form = Form.of(self.encoder.depth, **given)
         rows = self.row_reader.rows(texts, second, place=place, **reading)
         found = np.empty((len(rows), self.encoder.width), np.float32)

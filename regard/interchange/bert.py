@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.interchange.family import ACTIVATIONS, Family, Names, Origin, Roles, layer_norm, one
+from regard.interchange.family import ACTIVATIONS, Family, Names, Origin, Roles, one, weight_and_bias
 from regard.interchange.fields import Fields
 
 EMBEDDINGS = "embeddings"
@@ -18,13 +18,13 @@ SETTINGS_WE_LACK = {
 """Settings, and the values of theirs that ask for nothing."""
 HEADS = {
     "mlm": {
-        **layer_norm("head.dense", "cls.predictions.transform.dense"),
-        **layer_norm("head.norm", "cls.predictions.transform.LayerNorm"),
+        **weight_and_bias("head.dense", "cls.predictions.transform.dense"),
+        **weight_and_bias("head.norm", "cls.predictions.transform.LayerNorm"),
         "output_bias": one("cls.predictions.bias"),
     },
-    "classify": layer_norm("head.output", "classifier"),
-    "tag": layer_norm("head.output", "classifier"),
-    "span": layer_norm("head.output", "qa_outputs"),
+    "classify": weight_and_bias("head.output", "classifier"),
+    "tag": weight_and_bias("head.output", "classifier"),
+    "span": weight_and_bias("head.output", "qa_outputs"),
 }
 
 
@@ -63,7 +63,7 @@ def stack(config: Fields, *, skipped: int = 0) -> dict[str, Origin]:
         "encoder.embedding.weight": one(f"{EMBEDDINGS}.word_embeddings.weight"),
         "encoder.embedding.positions.weight": one(f"{EMBEDDINGS}.position_embeddings.weight", skipped=skipped),
         "encoder.embedding.segments": one(f"{EMBEDDINGS}.token_type_embeddings.weight"),
-        **layer_norm("encoder.embedding.norm", f"{EMBEDDINGS}.LayerNorm"),
+        **weight_and_bias("encoder.embedding.norm", f"{EMBEDDINGS}.LayerNorm"),
     }
     width = config.whole("hidden_size")
     for number in range(config.whole("num_hidden_layers")):
@@ -71,16 +71,16 @@ def stack(config: Fields, *, skipped: int = 0) -> dict[str, Origin]:
         for part in ("weight", "bias"):
             names = tuple(f"{theirs}.attention.self.{each}.{part}" for each in ("query", "key", "value"))
             found[f"{ours}.attention.{part}"] = Origin(names, (width,) * 3)
-        found |= layer_norm(f"{ours}.attention.output", f"{theirs}.attention.output.dense")
-        found |= layer_norm(f"{ours}.residuals.0.norm", f"{theirs}.attention.output.LayerNorm")
-        found |= layer_norm(f"{ours}.feedforward.inner", f"{theirs}.intermediate.dense")
-        found |= layer_norm(f"{ours}.feedforward.outer", f"{theirs}.output.dense")
-        found |= layer_norm(f"{ours}.residuals.1.norm", f"{theirs}.output.LayerNorm")
+        found |= weight_and_bias(f"{ours}.attention.output", f"{theirs}.attention.output.dense")
+        found |= weight_and_bias(f"{ours}.residuals.0.norm", f"{theirs}.attention.output.LayerNorm")
+        found |= weight_and_bias(f"{ours}.feedforward.inner", f"{theirs}.intermediate.dense")
+        found |= weight_and_bias(f"{ours}.feedforward.outer", f"{theirs}.output.dense")
+        found |= weight_and_bias(f"{ours}.residuals.1.norm", f"{theirs}.output.LayerNorm")
     return found
 
 
 def origins(config: Fields, task: str) -> dict[str, Origin]:
-    return stack(config) | layer_norm("head.pooler.dense", POOLER) | HEADS.get(task, {})
+    return stack(config) | weight_and_bias("head.pooler.dense", POOLER) | HEADS.get(task, {})
 
 
 def aliases(_: Fields, task: str) -> dict[str, str]:

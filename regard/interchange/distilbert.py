@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from regard.interchange.bert import EMBEDDINGS
-from regard.interchange.family import ACTIVATIONS, Family, Names, Origin, Roles, layer_norm, one
+from regard.interchange.family import ACTIVATIONS, Family, Names, Origin, Roles, one, weight_and_bias
 from regard.interchange.fields import Fields
 
 HEADS = {
     "embed": {},
     "mlm": {
-        **layer_norm("head.dense", "vocab_transform"),
-        **layer_norm("head.norm", "vocab_layer_norm"),
+        **weight_and_bias("head.dense", "vocab_transform"),
+        **weight_and_bias("head.norm", "vocab_layer_norm"),
         "output_bias": one("vocab_projector.bias"),
     },
-    "classify": {**layer_norm("head.pooler.dense", "pre_classifier"), **layer_norm("head.output", "classifier")},
-    "tag": layer_norm("head.output", "classifier"),
-    "span": layer_norm("head.output", "qa_outputs"),
+    "classify": {
+        **weight_and_bias("head.pooler.dense", "pre_classifier"),
+        **weight_and_bias("head.output", "classifier"),
+    },
+    "tag": weight_and_bias("head.output", "classifier"),
+    "span": weight_and_bias("head.output", "qa_outputs"),
 }
 
 
@@ -47,7 +50,7 @@ def origins(config: Fields, task: str) -> dict[str, Origin]:
     found = {
         "encoder.embedding.weight": one(f"{EMBEDDINGS}.word_embeddings.weight"),
         "encoder.embedding.positions.weight": one(f"{EMBEDDINGS}.position_embeddings.weight"),
-        **layer_norm("encoder.embedding.norm", f"{EMBEDDINGS}.LayerNorm"),
+        **weight_and_bias("encoder.embedding.norm", f"{EMBEDDINGS}.LayerNorm"),
     }
     width = config.whole("dim")
     for number in range(config.whole("n_layers")):
@@ -55,11 +58,11 @@ def origins(config: Fields, task: str) -> dict[str, Origin]:
         for part in ("weight", "bias"):
             names = tuple(f"{theirs}.attention.{each}_lin.{part}" for each in "qkv")
             found[f"{ours}.attention.{part}"] = Origin(names, (width,) * 3)
-        found |= layer_norm(f"{ours}.attention.output", f"{theirs}.attention.out_lin")
-        found |= layer_norm(f"{ours}.residuals.0.norm", f"{theirs}.sa_layer_norm")
-        found |= layer_norm(f"{ours}.feedforward.inner", f"{theirs}.ffn.lin1")
-        found |= layer_norm(f"{ours}.feedforward.outer", f"{theirs}.ffn.lin2")
-        found |= layer_norm(f"{ours}.residuals.1.norm", f"{theirs}.output_layer_norm")
+        found |= weight_and_bias(f"{ours}.attention.output", f"{theirs}.attention.out_lin")
+        found |= weight_and_bias(f"{ours}.residuals.0.norm", f"{theirs}.sa_layer_norm")
+        found |= weight_and_bias(f"{ours}.feedforward.inner", f"{theirs}.ffn.lin1")
+        found |= weight_and_bias(f"{ours}.feedforward.outer", f"{theirs}.ffn.lin2")
+        found |= weight_and_bias(f"{ours}.residuals.1.norm", f"{theirs}.output_layer_norm")
     return found | HEADS[task]
 
 

@@ -60,8 +60,8 @@ def one(name: str, **options: Any) -> Origin:
     return Origin((name,), **options)
 
 
-def layer_norm(ours: str, theirs: str) -> dict[str, Origin]:
-    """Or anything else that has a weight and a bias."""
+def weight_and_bias(ours: str, theirs: str) -> dict[str, Origin]:
+    """Of a linear layer or a norm that is stored as ours is."""
     return {f"{ours}.{part}": one(f"{theirs}.{part}") for part in ("weight", "bias")}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.interchange.family import ACTIVATIONS, Family, Names, Origin, Roles, layer_norm, one
+from regard.interchange.family import ACTIVATIONS, Family, Names, Origin, Roles, one, weight_and_bias
 from regard.interchange.fields import Fields
 from regard.interchange.generation import decoding
 
@@ -50,7 +50,7 @@ def origins(config: Fields, _: str) -> dict[str, Origin]:
         "embedding.weight": one("wte.weight"),
         "embedding.positions.weight": one("wpe.weight"),
         "output_weight": one("wte.weight" if tied else "lm_head.weight"),
-        **layer_norm("norm", "ln_f"),
+        **weight_and_bias("norm", "ln_f"),
     }
     for number in range(config.whole("n_layer")):
         ours, theirs = f"layers.{number}", f"h.{number}"
@@ -58,8 +58,8 @@ def origins(config: Fields, _: str) -> dict[str, Origin]:
         found |= linear(f"{ours}.attention.output", f"{theirs}.attn.c_proj")
         found |= linear(f"{ours}.feedforward.inner", f"{theirs}.mlp.c_fc")
         found |= linear(f"{ours}.feedforward.outer", f"{theirs}.mlp.c_proj")
-        found |= layer_norm(f"{ours}.residuals.0.norm", f"{theirs}.ln_1")
-        found |= layer_norm(f"{ours}.residuals.1.norm", f"{theirs}.ln_2")
+        found |= weight_and_bias(f"{ours}.residuals.0.norm", f"{theirs}.ln_1")
+        found |= weight_and_bias(f"{ours}.residuals.1.norm", f"{theirs}.ln_2")
     return found
 
 

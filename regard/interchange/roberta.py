@@ -6,23 +6,23 @@ from __future__ import annotations
 from typing import Any
 
 from regard.interchange import bert
-from regard.interchange.family import Family, Names, Origin, Roles, layer_norm, one
+from regard.interchange.family import Family, Names, Origin, Roles, one, weight_and_bias
 from regard.interchange.fields import Fields
 
 HEADS = {
-    "embed": layer_norm("head.pooler.dense", bert.POOLER),
+    "embed": weight_and_bias("head.pooler.dense", bert.POOLER),
     "mlm": {
-        **layer_norm("head.pooler.dense", bert.POOLER),
-        **layer_norm("head.dense", "lm_head.dense"),
-        **layer_norm("head.norm", "lm_head.layer_norm"),
+        **weight_and_bias("head.pooler.dense", bert.POOLER),
+        **weight_and_bias("head.dense", "lm_head.dense"),
+        **weight_and_bias("head.norm", "lm_head.layer_norm"),
         "output_bias": one("lm_head.bias"),
     },
     "classify": {
-        **layer_norm("head.pooler.dense", "classifier.dense"),
-        **layer_norm("head.output", "classifier.out_proj"),
+        **weight_and_bias("head.pooler.dense", "classifier.dense"),
+        **weight_and_bias("head.output", "classifier.out_proj"),
     },
-    "tag": {**layer_norm("head.pooler.dense", bert.POOLER), **layer_norm("head.output", "classifier")},
-    "span": {**layer_norm("head.pooler.dense", bert.POOLER), **layer_norm("head.output", "qa_outputs")},
+    "tag": {**weight_and_bias("head.pooler.dense", bert.POOLER), **weight_and_bias("head.output", "classifier")},
+    "span": {**weight_and_bias("head.pooler.dense", bert.POOLER), **weight_and_bias("head.output", "qa_outputs")},
 }
 
 

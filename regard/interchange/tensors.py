@@ -75,7 +75,8 @@ def without_weights(folder: Path) -> CheckpointError:
         return CheckpointError(f"{folder} has no {WEIGHTS}, and no {INDEX}: there are no weights to open. {REMEDY}")
     return CheckpointError(
         f"{folder} has its weights in {names[0]}, a pickle file, which runs code when it is read; regard opens "
-        f"safetensors only. Convert it where you trust it: docs/published.md has the three lines that do it."
+        f"safetensors only. Where you trust it, transformers converts it: AutoModel.from_pretrained(OLD) and then "
+        f".save_pretrained(NEW), with the class of model that docs/published.md names."
     )
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.data.columns import READ
 from regard.errors import ConfigError, CorpusError
 from regard.models.interface import LinearOutput
+from regard.naming import named
 from regard.nn.linear import linear
 from regard.tasks.interface import Progress, Trained, ignore
 from regard.tasks.reader import Read, Reader, Reading, numbered
@@ -105,7 +106,7 @@ class MaskFiller:
         """Each line with its masks filled. A prediction does not depend on the other rows."""
         count = BEST if nbest is None else nbest
         if not 1 <= count <= self.ordinary.sum():
-            raise ConfigError(f"nbest={count} must lie between 1 and {self.ordinary.sum():,}, the vocabulary")
+            raise ConfigError(f"{named('nbest', count)} must lie between 1 and {self.ordinary.sum():,}, the vocabulary")
         lines = numbered(rows, lambda row: row if isinstance(row, Masked | None) else self.parse(row))
 
         def filled(place: int, features: Float[Tensor, "T D"]) -> Filled:

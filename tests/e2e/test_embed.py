@@ -104,10 +104,10 @@ def test_an_error_leaves_no_file(call: Call, run: Path, tmp_path: Path) -> None:
 def test_what_embed_cannot_do_is_said_in_a_line(call: Call, run: Path, tmp_path: Path) -> None:
     call("embed", run, "--output", tmp_path / "x.txt").refusal("ends in neither .npy nor .jsonl", "or --json")
     call("embed", run, "--output", tmp_path / "x.npy", "--json").refusal("--json writes JSON", "leave one of them out")
-    call("embed", run, "--json", "--pooling", "sum").refusal("pooling='sum' is not one of first, mean, max")
-    call("embed", run, "--json", "--layer", 9).refusal("layer=9 is not there: this model has 3 layers")
-    call("embed", run, "--json", "--max-length", 99).refusal("max_length=99 is more than the model reads")
-    call("embed", run, "--json", "--batch-tokens", 0).refusal("batch_tokens=0 must be at least 1")
+    call("embed", run, "--json", "--pooling", "sum").refusal("--pooling 'sum' is not one of first, mean, max")
+    call("embed", run, "--json", "--layer", 9).refusal("--layer 9 is not there: this model has 3 layers")
+    call("embed", run, "--json", "--max-length", 99).refusal("--max-length 99 is more than the model reads")
+    call("embed", run, "--json", "--batch-tokens", 0).refusal("--batch-tokens 0 must be at least 1")
     call("embed", run, "--json", "--input", tmp_path / "nowhere").refusal("nowhere cannot be read")
     call("embed", tmp_path, "--json").refusal("is not a run")
     (tmp_path / "x.jsonl").write_text("a\n")
@@ -179,7 +179,7 @@ def test_what_similar_cannot_do_is_said_in_a_line(call: Call, run: Path, tmp_pat
     call("similar", run, "--word", "apple", "--layer", "x", FRUIT, BRAND).refusal(
         "--layer x: each is a number", "or all"
     )
-    call("similar", run, "--word", "apple", "--layer", 7, FRUIT, BRAND).refusal("layer=7 is not there")
+    call("similar", run, "--word", "apple", "--layer", 7, FRUIT, BRAND).refusal("--layer 7 is not there")
     call("similar", run, "--word", "apple", "--plot", tmp_path / "x.pdf", FRUIT, BRAND).refusal("neither a .png nor")
     call("similar", run, "--word", "apple", "--plot", tmp_path / "no" / "x.png", FRUIT, BRAND).refusal(
         "there is no folder"
