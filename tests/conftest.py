@@ -45,7 +45,7 @@ SHAPE = re.compile(r"\b(Bool|Float|Int|Shaped)\[")
 
 
 def jaxtyped(*, typechecker: Any) -> Callable[[Any], Any]:
-    """Functions and dataclasses that name a shape are checked; pyright checks all other types, and costs a test nothing.
+    """Functions and dataclasses that name a shape are checked; pyright checks all other types at no cost to a test.
 
     A function within a function is made anew by each call, and instrumenting it takes longer than most calls. So the
     first hundred of each are checked, and none while checks are off.

@@ -1,7 +1,7 @@
 """Round trips: whatever is written in a format is read again, for every text the format can hold.
 
 No format keeps CR and LF (a pair is one line a side), NUL or halves of surrogate pairs. TSV has no tab; XML (TMX and
-XLIFF) no other control characters, U+FFFE and U+FFFF; PO no empty side and XLIFF no blank one: that says "untranslated".
+XLIFF) no other control characters, U+FFFE and U+FFFF; PO no empty side, XLIFF no blank one: that is "untranslated".
 """
 
 import re
