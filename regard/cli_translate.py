@@ -227,10 +227,11 @@ def score(
     translator = load_all(run, with_runs or [], checkpoint)
     from regard.decode.further import refuse_more
 
+    report = partial(say, console(quiet))
     pairs, beside, before = iter(read_aligned(source, target)), further_sources(translator, also or []), 0
     while some := list(islice(pairs, 2048)):
         more = [list(islice(each, len(some))) for each in beside]
-        scored = translator.score(some, tag=tag, alignment=alignment, also=more, before=before)
+        scored = translator.score(some, tag=tag, alignment=alignment, also=more, before=before, report=report)
         before += len(some)
         to_stdout(b"".join(json_line(one) if as_json else f"{one.score:.6f}\n".encode() for one in scored))
     refuse_more(translator.columns, beside, before)

@@ -19,6 +19,7 @@ from regard.data.sizes import sizes_of
 from regard.data.word_matrix import given_vectors
 from regard.decode.ensemble import Ensemble
 from regard.decode.generate import Generator
+from regard.decode.given import path_given
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError, CorpusError
 from regard.hardware import refuse_beyond_memory
@@ -166,7 +167,7 @@ def trained_for(model: nn.Module, tokenizer: Tokenizer, config: Config, seen: Se
 
 def load_trained(path: str | Path, *, checkpoint: int | None = None) -> tuple[Trained, Config]:
     """A run, with the weights that `open_model` says, or published weights."""
-    opened = open_model(Path(path), checkpoint)
+    opened = open_model(path_given("path", path), checkpoint)
     return trained_for(load_model(opened), opened.tokenizer, opened.config, opened.seen), opened.config
 
 

@@ -15,6 +15,7 @@ from regard.decode.further import is_empty
 from regard.errors import ConfigError, CorpusError
 from regard.files import refuse_replacing
 from regard.loading import load_trained, read_examples
+from regard.naming import counted
 from regard.tasks.interface import Examples, Measured, ignore, measured
 from regard.text.corpus import read_lines
 
@@ -80,5 +81,7 @@ def refuse_missing(columns: Sequence[Column], examples: Examples, files: Mapping
 def further_reference(path: Path, count: int, source: str) -> list[str]:
     lines = list(read_lines(path))
     if len(lines) != count:
-        raise CorpusError(f"{path} has {len(lines):,} lines and {source} {count:,}; a reference has one line each")
+        raise CorpusError(
+            f"{path} has {counted(len(lines), 'lines')} and {source} {count:,}; a reference has one line each"
+        )
     return lines

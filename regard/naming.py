@@ -5,6 +5,7 @@ A keyword in Python (`beam=0`), a flag on the command line (`--beam 0`), a key i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ Style = Literal["keyword", "flag", "key"]
 
 _STYLE: ContextVar[Style] = ContextVar("style", default="keyword")
 NOTHING = object()
+PLURAL = re.compile(r"\b(\w+?)(ie)?s\b")
 
 
 @contextmanager
@@ -39,6 +41,8 @@ def named(name: str, value: Any = NOTHING, *, section: str = "decode") -> str:
     return own if value is NOTHING else f"{own}={shown}"
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 pair`, `2,942 pairs`; the noun comes in its plural."""
-    return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
+def counted(number: int, nouns: str) -> str:
+    """`1 pair`, `2,942 pairs`, `1 fuzzy entry skipped`; the noun, the first word with an s at its end, comes in its
+    plural."""
+    one = PLURAL.sub(lambda word: word[1] + "y" * bool(word[2]), nouns, count=1)
+    return f"{number:,} {one if number == 1 else nouns}"

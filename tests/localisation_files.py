@@ -1,6 +1,6 @@
 """Files as the tools of localisation write them, made up here: what each holds, and how much is to be translated.
 
-Texts are English; `todo` counts entries or units without a translation, `pairs` those that `corpus convert` gives.
+Texts are English; `todo` counts entries, units, cues or rows to be filled, `pairs` those that `corpus convert` gives.
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ XGETTEXT = HEADER.replace("\\n", "\\n").replace("\n\n", "\n") + (
 )
 
 
+LOKALISE = HEADER.replace("nplurals=2; plural=(n != 1)", "nplurals=1; plural=0") + (
+    '\n# One form for all numbers\n#, python-brace-format\nmsgid "One file"\nmsgid_plural "{n} files"\nmsgstr[0] ""\n\n'
+    '#, fuzzy\n#~ msgid "gone"\n#~ msgstr "weg"\n\nmsgid "Stays new"\nmsgstr ""\n'
+)
+
+
 def tmx(tool: str, units: str, source: str = "en-US", encoding: str = "utf-8") -> str:
     return (
         f'<?xml version="1.0" encoding="{encoding}"?>\n<tmx version="1.4"><header creationtool="{tool}" '
@@ -96,6 +102,31 @@ SDL = xliff(
     + unit(2, "Locked", "<target>Gesperrt</target>", ' translate="no"'),
     ' xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0" sdl:version="1.0"',
 )
+BOLD = '<g id="7"><mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2">{}</mrk></g>'
+SENTENCES = "A bold one.", 'Another <x id="8"/><x id="9"/> one.'
+STUDIO = xliff(
+    unit(
+        1,
+        f'<g id="7">{" ".join(SENTENCES)}</g>',
+        f"<seg-source>{BOLD.format(*SENTENCES)}</seg-source><target>{BOLD.format('', '')}</target>"
+        '<sdl:seg-defs><sdl:seg id="1"/><sdl:seg id="2" origin="source"><sdl:value key="k">v</sdl:value></sdl:seg>'
+        "</sdl:seg-defs>",
+    )
+    + unit(
+        2,
+        "Locked, empty.",
+        '<seg-source><mrk mtype="seg" mid="3">Locked, empty.</mrk></seg-source>'
+        '<target><mrk mtype="seg" mid="3"/></target><sdl:seg-defs><sdl:seg id="3" locked="true"/></sdl:seg-defs>',
+    ),
+    ' xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0" sdl:version="1.0"',
+)
+MEMOQ_OWN = xliff(
+    unit(1, "Not started", attributes=' mq:status="NotStarted"')
+    + unit(2, "Locked by memoQ", "<target/>", ' mq:status="NotStarted" mq:locked="locked"')
+    + unit(3, '<x id="1"/>')
+    + unit(4, "2.5 %"),
+    ' xmlns:mq="MQXliff"',
+)
 MEMOQ = xliff(
     unit(1, 'Open <ph id="1">&lt;x/&gt;</ph> and <bpt id="2">&lt;b&gt;</bpt>close<ept id="2">&lt;/b&gt;</ept> it.')
     + unit(2, "Copy of the source", '<target state="needs-translation">Copy of the source</target>')
@@ -123,6 +154,7 @@ SRT = (
     "1\n00:00:01,000 --> 00:00:02,500\n<i>Hello there,</i>\nmy friend.\n\n2\n00:00:03,000 --> 00:00:04,000\n"
     "- Who is it?\n- It is me.\n\n3\n00:00:05,000 --> 00:00:06,000\n{\\an8}♪\n"
 )
+MARKED_SRT = '1\n00:00:01,000 --> 00:00:02,500\n{\\an8}Hello <i>my <b>dear</b></i> <font color="#ff0">friend</font>.\n'
 VTT = (
     "WEBVTT - demo\n\nNOTE Not this.\n\nintro\n00:01.000 --> 00:02.000 align:start\n"
     "<v Anna>Good morning &amp; welcome.\n\n"
@@ -149,11 +181,14 @@ FILES = [
     text("windows.po", POEDIT.replace("\n", "\r\n"), 2, 1),
     text("latin.po", POEDIT.replace("UTF-8", "ISO-8859-1"), 2, 1, encoding="latin-1"),
     text("mark.po", "\ufeff" + WEBLATE, 2, 0),
+    text("one-form.po", LOKALISE, 2, 0),
     text("trados.tmx", TRADOS_TMX, 0, 2),
     text("omegat.tmx", OMEGAT_TMX, 0, 2),
     text("memoq.tmx", MEMOQ_TMX, 0, 1, encoding="utf-16"),
     text("trados.sdlxliff", SDL, 1, 1),
-    text("memoq.mxliff", MEMOQ, 2, 1),
+    text("studio.sdlxliff", STUDIO, 1, 0),
+    text("memoq.mqxliff", MEMOQ_OWN, 3, 0),
+    text("memsource.mxliff", MEMOQ, 2, 1),
     text("angular.xlf", ANGULAR, 3, 0),
     text("xcode.xliff", XCODE, 1, 1),
     text("crossing.xlf", CROSSING, 1, 0),
@@ -161,8 +196,9 @@ FILES = [
     text("utf16.xlf", xliff(unit(1, "Säve <g id='1'>all</g> files"), encoding="UTF-16"), 1, 0, encoding="utf-16"),
     text("windows.xlf", MEMOQ.replace("\n", "\r\n"), 2, 1),
     text("preserve.xlf", xliff(unit(1, "One\n  <g id='1'>two\nthree</g>", attributes=' xml:space="preserve"')), 1, 0),
-    text("film.srt", SRT, 3),
-    text("windows.srt", "\ufeff" + SRT.replace("\n", "\r\n"), 3),
+    text("film.srt", SRT, 2),
+    text("windows.srt", "\ufeff" + SRT.replace("\n", "\r\n"), 2),
+    text("marked.srt", MARKED_SRT, 1),
     text("film.vtt", VTT, 2),
     text("comma.csv", table(",", "\n", "key,text,note"), 3),
     text("semicolon.csv", table(";", "\r\n", "key;text;note"), 3),
@@ -170,6 +206,8 @@ FILES = [
     text("quoted.csv", '"id","text"\n"1","Two\nlines, {x}"\n', 1),
     text("pairs.csv", "source,target\nOne more,Noch eins\n", 1, 1),
     text("mark.csv", "\ufeff" + table(",", "\r\n", "id,text,note"), 3),
+    text("excel.tsv", "\ufeffkey\ttext\r\nk\tGrüße, {b}\r\n", 1, encoding="utf-16-le"),
+    text("excel.csv", '\ufeffkey;text\r\nk;"Grüße;\nall"\r\n', 1, encoding="utf-16-be"),
     text("strings.jsonl", JSON_LINES, 3),
     text("nested.ndjson", '{"a": {"b": "Deep {x}"}, "z": 1e5}\n', 1, None, "--field", "a.b"),
     text("plain.txt", "One line.\n\nAnother, with {x} and <b>bold</b> text.\r\n", 2),

@@ -14,6 +14,7 @@ from regard.data.copying import with_own_words
 from regard.data.documents import read_documents
 from regard.data.relations import check_related, spread_words
 from regard.errors import CorpusError
+from regard.naming import counted
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
 from regard.text.tokenizer import Tokenizer
 
@@ -47,8 +48,8 @@ def read_separate(columns: Sequence[Column], corpus: CorpusConfig, _: DataConfig
     for column, values in zip(own, read, strict=True):
         if len(values) != count:
             raise CorpusError(
-                f"{paths[column.name]} has {len(values):,} lines and {first} {count:,}; each file has one for each "
-                f"example"
+                f"{paths[column.name]} has {counted(len(values), 'lines')} and {first} {count:,}; each file has one for "
+                f"each example"
             )
     return completed(columns, zip(*read, strict=True))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from regard.data.seen import Seen
 from regard.decode.translation import Translation
+from regard.naming import counted
 
-FAR = 2
-"""A translation with less than a half of the tokens that the shortest one had in training is far shorter."""
+FAR = 1.5
+"""A translation with less than two thirds of the tokens that the shortest one had in training is far shorter."""
 
 
 def doubts(source: int, translation: Translation, seen: Seen | None) -> list[str]:
@@ -14,9 +15,10 @@ def doubts(source: int, translation: Translation, seen: Seen | None) -> list[str
     if not translation.text.strip():
         return ["nothing came out"]
     if not translation.finished:
-        return [f"cut at {len(translation.tokens):,} tokens, the most that are allowed; the end is missing"]
+        return [f"cut at {counted(len(translation.tokens), 'tokens')}, the most that are allowed; the end is missing"]
     fewest = 0 if seen is None else seen.shortest_for(source)
     found = len(translation.tokens)
     if found * FAR < fewest:
-        return [f"{found:,} tokens came out for {source:,}, where training had at least {fewest:,}; is text missing?"]
+        came = f"{counted(found, 'tokens')} came out for {source:,}"
+        return [f"{came}, where training had at least {fewest:,}; is text missing?"]
     return []

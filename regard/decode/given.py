@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
 
 from regard.errors import ConfigError
 
@@ -28,6 +30,13 @@ def pairs_given(name: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, 
             raise ConfigError(f"{name}[{number}] is {shown(pair)}, and not a source and its translation")
         found.append((pair[0], pair[1]))
     return found
+
+
+def path_given(name: str, path: Any) -> Path:
+    """Where a run is."""
+    if not isinstance(path, str | PathLike):
+        raise ConfigError(f"{name} is {shown(path)}; it should be the directory of a run")
+    return Path(cast("str | PathLike[str]", path))
 
 
 def refuse_alone(name: str, value: Any, wanted: str) -> Iterable[Any]:

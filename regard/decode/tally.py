@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from regard.naming import counted
+
 
 @dataclass(slots=True)
 class Tally:
@@ -36,15 +38,10 @@ class Tally:
 
     def notes(self) -> list[str]:
         """What a person should know of plain lines: what is out of the ordinary."""
-        reused = [f"{several(self.reused, 'line')} reused from memory"] if self.reused else []
+        reused = [f"{counted(self.reused, 'lines')} reused from memory"] if self.reused else []
         return [*reused, *self._split()]
 
     def _split(self) -> list[str]:
         if not self.split:
             return []
-        return [f"{several(self.split, 'text')} split into {several(self.parts, 'sentence')} or parts"]
-
-
-def several(count: int, noun: str) -> str:
-    """`1 text`, `2 texts`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+        return [f"{counted(self.split, 'texts')} split into {counted(self.parts, 'sentences')} or parts"]

@@ -168,12 +168,13 @@ class Translator:
         also: Also = (),
         before: int = 0,
         long: str = "refuse",
+        report: Callable[[str], None] = ignore,
     ) -> list[Translation]:
         """The given translations with the model's log-probability of each, whole and token by token.
 
-        `also` as in `translate`; messages count the pairs from `before`. A pair longer than those that the model was
-        trained on is refused, as `translate(long="refuse")` does, for nothing tells which part of the one side belongs
-        to which of the other; with `long="whole"` it is scored as it is, however long that takes.
+        `also` as in `translate`; messages count the pairs from `before`. A pair longer than the limit of the run is
+        refused, for nothing tells which part of the one side belongs to which of the other; with `long="whole"` it is
+        scored as it is, however long that takes. `report` is told of sources longer than those of training.
         """
         job = job_for(self.config, {"tag": tag, "batch_tokens": batch_tokens, "alignment": alignment})
         given = pairs_given("pairs", pairs)
@@ -181,7 +182,7 @@ class Translator:
         units = [self._plain_unit(source, tag, more) for (source, _), more in zip(given, further, strict=True)]
         targets = [unit.codec.encode(target) for unit, (_, target) in zip(units, given, strict=True)]
         if one_of("long", long, ("refuse", "whole")) == "refuse":
-            self._refuse_long(units, targets, job, before)
+            self._refuse_long(units, targets, job, before, report)
         found: dict[int, Translation] = {}
         for places in batches_by_length({place: unit.lengths for place, unit in enumerate(units)}, batch_tokens):
             rows = self._padded([units[place] for place in places])
@@ -191,16 +192,25 @@ class Translator:
                 found[place] = self._reading.scored(units[place], given[place][1], targets[place], forced, job)
         return [found[place] for place in range(len(given))]
 
-    def _refuse_long(self, units: Sequence[Unit], targets: Sequence[Sequence[int]], job: Job, before: int) -> None:
-        limit = self._longest(job)
+    def _refuse_long(
+        self,
+        units: Sequence[Unit],
+        targets: Sequence[Sequence[int]],
+        job: Job,
+        before: int,
+        report: Callable[[str], None],
+    ) -> None:
+        limit, known = self._longest(job), self._whole(job)
         for number, (unit, target) in enumerate(zip(units, targets, strict=True), start=before + 1):
             sides = {"source": len(unit.ids) - SOURCE.symbols(job.tag), "target": len(target)}
             for side, length in sides.items():
                 if limit is not None and length > limit:
                     raise ConfigError(
-                        f"line {number}: the {side} has {length:,} tokens, but the model was trained on at most "
-                        f"{limit:,}. Split the pair into sentences, or leave it out."
+                        f"line {number}: the {side} has {length:,} tokens, more than the limit of {limit:,} tokens. "
+                        f"Split the pair into sentences, or leave it out."
                     )
+            if known.tokens is not None and sides["source"] > known.tokens:
+                report(f"line {number} is longer than {known.why}: its score may mean little")
 
     def inspect(
         self, sentence: str, target: str | None = None, *, also: Also = (), **options: Unpack[Options]
@@ -241,7 +251,7 @@ class Translator:
         limit, size = self._longest(job), self._size(sentence)
         if limit is not None and size > limit:
             raise RegardError(
-                f"the sentence has {size:,} tokens, but the model was trained on at most {limit:,}, and what is "
+                f"the sentence has {size:,} tokens, more than the limit of {limit:,} tokens, and what is "
                 "inspected is read at once; shorten it, or inspect its sentences one by one"
             )
 

@@ -49,7 +49,7 @@ def report_page(story: Story, pictures: Sequence[str]) -> str:
 def subject(facts: Mapping[str, Any]) -> str:
     return (
         f"{subject_of(facts)}. {facts['config']['model']['architecture']}, {facts['parameters']:,} parameters, "
-        f"preset {facts['preset']}, {vocabulary_of(facts)}; {facts['examples']:,} training {facts['noun']}; "
+        f"preset {facts['preset']}, {vocabulary_of(facts)}; {counted(facts['examples'], 'training ' + facts['noun'])}; "
         f"seed {facts['seed']}; regard {facts['regard']}."
     )
 

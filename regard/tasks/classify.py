@@ -19,6 +19,7 @@ from regard.data.batch import Tokens
 from regard.data.columns import READ, SECOND, Column, Example
 from regard.data.config import DataConfig
 from regard.evaluate.labels import accuracy, confusion, confusion_table, label_values, macro_f1
+from regard.naming import counted
 from regard.nn.loss import Loss, Objective, cross_entropy
 from regard.tasks.interface import (
     LOSS,
@@ -169,7 +170,9 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     values = label_values(counts, names) | {"examples": len(examples), "loss": mean}
     said = ", ".join(text for text, _ in TASK.rows({name: values[name] for name in ("accuracy", "macro_f1")}))
     table = confusion_table(counts, names)
-    return Measured(values, f"{said}; {len(examples):,} examples, loss {mean:.4f}" + (f"\n{table}" if table else ""))
+    return Measured(
+        values, f"{said}; {counted(len(examples), 'examples')}, loss {mean:.4f}" + (f"\n{table}" if table else "")
+    )
 
 
 TASK = Task(

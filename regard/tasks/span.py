@@ -22,6 +22,7 @@ from regard.data.batch import Tokens
 from regard.data.columns import READ, SECOND, Column, Example, word_places
 from regard.data.config import DataConfig
 from regard.evaluate.answers import exact_match, word_f1
+from regard.naming import counted
 from regard.nn.loss import Loss, Objective, cross_entropy
 from regard.tasks.interface import (
     LOSS,
@@ -244,7 +245,7 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     mean = mean_loss(TASK, trained.model, example_batches(TASK, trained, examples.encoded))
     values = asked.scores(answers) | {"loss": mean, "examples": len(examples)}
     said = ", ".join(text for text, _ in TASK.rows(asked.scores(answers)))
-    return Measured(values, f"{said}; {len(examples):,} questions, loss {mean:.4f}")
+    return Measured(values, f"{said}; {counted(len(examples), 'questions')}, loss {mean:.4f}")
 
 
 TASK = Task(

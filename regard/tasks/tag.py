@@ -24,6 +24,7 @@ from regard.data.columns import READ, Column, Example, word_starts
 from regard.data.config import DataConfig
 from regard.evaluate.chunks import OUTSIDE, all_spans, is_chunked, span_scores
 from regard.evaluate.labels import accuracy, class_scores, confusion, macro_f1, micro_f1
+from regard.naming import counted
 from regard.nn.loss import Loss, Objective, cross_entropy
 from regard.tasks.interface import (
     LOSS,
@@ -210,7 +211,9 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     words = sum(map(len, both.truth))
     values = both.scores() | {"loss": mean, "examples": len(examples), "words": words} | both.details()
     said = ", ".join(text for text, _ in TASK.rows(both.scores()))
-    return Measured(values, f"{said}; {words:,} words in {len(examples):,} texts, loss {mean:.4f} a word")
+    return Measured(
+        values, f"{said}; {counted(words, 'words')} in {counted(len(examples), 'texts')}, loss {mean:.4f} a word"
+    )
 
 
 TASK = Task(

@@ -148,7 +148,11 @@ def _lift(text: str, found: Sequence[tuple[int, int]]) -> Lifted:
             _, node = opened.pop()
             node.closing, node.end = text[start:end], len(plain)
             continue
-        node = Node(text[start:end], start=len(plain), end=len(plain), paired=number in partners)
+        is_alone = number not in partners
+        if is_alone and pending and parent.inner and parent.inner[-1] is pending[-1]:  # neighbours stay neighbours
+            pending[-1].opening += text[start:end]
+            continue
+        node = Node(text[start:end], start=len(plain), end=len(plain), paired=not is_alone)
         parent.inner.append(node)
         if node.paired:
             opened.append((node.opening, node))

@@ -158,7 +158,7 @@ def test_xliff(units, new):
     content = f"<xliff version='1.2'><file><body>{body}</body></file></xliff>".encode()
     filled = translated(content, "xliff", lambda _: new + "x")
     assert re.sub(rb"<target.*?</target>", b"", filled, flags=re.DOTALL) == content
-    assert filled.count(b"<target") == sum(1 for first, second in units if (first + second).strip())
+    assert filled.count(b"<target") == len(units)  # one of tags alone is filled too
     assert translated(filled, "xliff", lambda _: "never") == filled
 
 

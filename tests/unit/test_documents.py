@@ -56,6 +56,13 @@ def test_the_suffix_tells_the_kind(name, kind):
     assert kind_of(None) == "lines"
 
 
+@pytest.mark.parametrize("name", ["app.json", "Localizable.strings", "memory.tmx.gz", "strings.XML", "a.docx"])
+def test_a_document_that_no_reader_knows_is_not_translated_as_lines(name):
+    suffix = name.removesuffix(".gz").rpartition(".")[2].lower()
+    with pytest.raises(ConfigError, match=rf"{name}: \.{suffix} files are not read.*give --kind lines"):
+        kind_of(Path(name))
+
+
 def test_an_unknown_kind_is_named():
     with pytest.raises(ConfigError, match="no kind of document 'docx'; the kinds are lines, tsv, csv"):
         read_document(io.BytesIO(), "docx", DocumentOptions(), print)
@@ -337,6 +344,30 @@ def test_po_plural_forms_come_from_both_texts():
     assert texts(content, "po") == ["a", "b", "b"]
 
 
+def test_po_plural_of_a_language_with_one_form_is_that_of_any_number():
+    done = translated('msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n', "po")
+    assert done == '#, fuzzy\nmsgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] "[%D FILES]"\n'
+
+
+@pytest.mark.parametrize("gap", ["", "\n"])
+def test_po_flags_of_an_obsolete_entry_are_not_those_of_the_next(gap):
+    old = '#, fuzzy\n#~ msgctxt "c"\n#~ msgid "old"\n#~ msgstr "alt"\n'
+    assert translated(f'{old}{gap}msgid "new"\nmsgstr ""\n', "po") == (
+        f'{old}{gap}#, fuzzy\nmsgid "new"\nmsgstr "[NEW]"\n'
+    )
+
+
+def test_po_that_is_indented():
+    content = '  # said\n  msgid  "a"\n  msgstr ""\n'
+    assert translated(content, "po") == '  # said\n#, fuzzy\n  msgid  "a"\n  msgstr "[A]"\n'
+
+
+def test_po_entries_that_are_filled_in_part_are_not_counted_as_kept():
+    content = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "x"\nmsgstr[1] ""\n\nmsgid "c"\nmsgstr "y"\n'
+    parts = list(read_document(io.BytesIO(content.encode()), "po", DocumentOptions(), print))
+    assert (sum(part.kept for part in parts), [part.text for part in parts if part.text]) == (1, ["b"])
+
+
 def test_po_in_the_charset_of_its_header():
     header = '#  Müller\nmsgid ""\nmsgstr ""\n"Content-Type: text/plain; charset={}\\n"\n\n'
     body = 'msgid "grün"\nmsgstr ""\n'
@@ -500,7 +531,7 @@ def test_srt(end):
         SRT.replace("Hello there,</i>\n<i>my dear old", "[HELLO THERE, MY DEAR</i>\n<i>OLD")
         .replace("friend of mine.", "FRIEND OF MINE.]")
         .replace("Hi you.", "[HI YOU.]")
-        .replace("<b>Who</b> me?", "<b>[WHO]</b> [ME?]")
+        .replace("<b>Who</b> me?", "[<b>WHO</b> ME?]")
         .replace("a word", "[A WORD]")
     )  # fmt: skip
     assert translated(SRT.replace("\n", end), "srt") == done.replace("\n", end)
@@ -620,6 +651,45 @@ def test_segments_that_are_empty_in_the_target_are_filled():
     assert translated(unit_of(half, SEGMENTED), "xliff") == unit_of(done, SEGMENTED)
     for whole in (half.replace("/></target>", ">Y.</mrk></target>"), half.replace('mid="2"', 'mid="3"')):
         assert translated(unit_of(whole, SEGMENTED), "xliff") == unit_of(whole, SEGMENTED)
+
+
+def test_segments_inside_an_element_are_texts_of_their_own():
+    """As Trados writes a paragraph in bold: the element is around its segments."""
+    inside = (
+        '<g id="7"><mrk mtype="seg" mid="1">A <x id="8"/>b.</mrk> <g id="9"><mrk mtype="seg" mid="2">C.</mrk></g></g>'
+    )
+    source = f"<source>A b. C.</source><seg-source>{inside}</seg-source>"
+    filled = inside.replace('A <x id="8"/>b.', '[A <x id="8"/>B.]').replace("C.", "[C.]")
+    hollow = inside.replace('A <x id="8"/>b.', "").replace("C.", "")
+    for target in ("", f"<target>{hollow}</target>"):
+        assert translated(unit_of(target, source), "xliff") == unit_of(f"<target {REVIEW}>{filled}</target>", source)
+
+
+def test_what_a_tool_has_locked_stays():
+    for attribute in (' mq:locked="locked"', ' m:locked="true"'):
+        for target in ("", "<target/>", "<target state='new'>x</target>"):
+            assert translated(unit_of(target, attributes=attribute), "xliff") == unit_of(target, attributes=attribute)
+    assert "[A. B.]" in translated(unit_of("", attributes=' m:locked="false"'), "xliff")
+
+
+def test_segments_of_trados_become_drafts_unless_they_are_locked():
+    states = '<sdl:seg id="1" /><sdl:seg id="2" conf="Translated"><x/></sdl:seg>'
+    target = '<target><mrk mtype="seg" mid="1"/> <mrk mtype="seg" mid="2">X.</mrk></target>'
+    draft = states.replace('id="1"', 'id="1" conf="Draft" origin="mt"')
+    done = f'<target {REVIEW}><mrk mtype="seg" mid="1">[A.]</mrk> <mrk mtype="seg" mid="2">X.</mrk></target>'
+    assert translated(unit_of(target + states, SEGMENTED), "xliff") == unit_of(done + draft, SEGMENTED)
+    locked = target + states.replace('id="1"', 'id="1" locked="true"')
+    assert translated(unit_of(locked, SEGMENTED), "xliff") == unit_of(locked, SEGMENTED)
+
+
+def test_a_target_of_tags_without_their_words_is_filled():
+    source, target = '<source>A <x id="1"/></source>', '<target><x id="1"/></target>'
+    done = f'<target {REVIEW}>[A <x id="1"/>]</target>'
+    assert translated(unit_of(target, source), "xliff") == unit_of(done, source)
+    for said in (target.replace("<target>", '<target state="final">'), "<target><!-- none --></target>"):
+        assert translated(unit_of(said, source), "xliff") == unit_of(said, source)
+    bare = "<source><x/></source>"
+    assert translated(unit_of("<target><x/></target>", bare), "xliff") == unit_of("<target><x/></target>", bare)
 
 
 @pytest.mark.parametrize("state", ["new", "needs-translation"])

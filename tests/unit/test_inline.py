@@ -53,6 +53,8 @@ def test_what_is_read_without_tags(text: str, plain: str):
         ("a <b>b</b> c", "", "", "<b></b>"),
         ("a <b>b</b> c", "x", "", "<b></b>x"),
         ("a<br>b", "y x", "1-0 0-1", "<br>y x"),
+        ("press <x/><y/> twice", "deux fois presser", "1-0 1-1 0-2", "<x/><y/> deux fois presser"),
+        ("press <x/> <y/> twice", "presser deux fois", "0-0 1-1 1-2", "presser <x/> <y/> deux fois"),
     ],
 )
 def test_where_they_go(text: str, translation: str, pairs: str, done: str):
@@ -74,6 +76,7 @@ def test_tags_that_cross_or_lack_a_partner_stand_alone():
         ("%s%s", "", "", "%s%s"),
         ("Hello, %s!", "Hello,!", "Hallo,!", "Hallo, %s!"),
         ("a %s %s b", "a b", "A B", "A %s %s B"),
+        ("a %s%s b", "a b", "A B", "A %s%s B"),
     ],
 )
 def test_placeholders_are_put_back_as_if_they_were_tags(text: str, plain: str, translation: str, done: str):

@@ -16,6 +16,7 @@ from regard.decode.translate import Translator
 from regard.errors import ConfigError, RegardError
 from regard.naming import counted, named, naming
 from tests.unit.test_decode_options import TOKENIZER, translator
+from tests.unit.test_splitting import seen
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")  # which would refuse what is refused here, less kindly
 
@@ -61,6 +62,8 @@ CALLS: list[tuple[Callable[[Translator], Any], str]] = [
     (lambda model: model.translate("hi", top_k=3), "^top_k has no effect without sample=True"),
     (lambda model: model.translate("hi", require="x", beam=1), "^require and terms need a beam .* for example beam=5"),
     (lambda model: model.translate("hi", keep="["), r"^keep='\[' is not a regular expression"),
+    (lambda _: regard.load(None), "^path is None; it should be the directory of a run"),  # pyright: ignore[reportArgumentType]
+    (lambda _: regard.load(7), "^path is 7; it should be the directory of a run"),  # pyright: ignore[reportArgumentType]
 ]
 
 
@@ -75,15 +78,26 @@ def test_misuse_is_refused_in_words_of_python(call: Callable[[Any], Any], messag
 def test_a_pair_that_is_longer_than_training_knew_is_not_scored_in_silence():
     model = translator(max_source=5)
     for pair, side in ((("abcdef", "ab"), "source"), (("ab", "abcdef"), "target")):
-        with pytest.raises(RegardError, match=f"^line 2: the {side} has 6 tokens, .* trained on at most 5. Split the"):
+        with pytest.raises(
+            RegardError, match=f"^line 2: the {side} has 6 tokens, more than the limit of 5 tokens. Split"
+        ):
             model.score([("ab", "ab"), pair])
         assert len(model.score([pair], long="whole")) == 1
     with pytest.raises(RegardError, match=r"^long='cut' is not one of refuse, whole"):
         model.score([("ab", "ab")], long="cut")
+    said: list[str] = []
+    translator(seen=seen(tokens=4)).score([("abcde", "ab"), ("abcdef", "ab")], report=said.append)
+    known = "the texts the model was trained on (at most 4 tokens)"
+    assert said == [f"line 2 is longer than {known}: its score may mean little"]
 
 
 def test_one_of_a_thing_is_no_plural():
     assert [counted(number, "pairs") for number in (0, 1, 2942)] == ["0 pairs", "1 pair", "2,942 pairs"]
+    assert [counted(number, "fuzzy entries skipped") for number in (1, 2)] == [
+        "1 fuzzy entry skipped",
+        "2 fuzzy entries skipped",
+    ]
+    assert counted(1, "units without both languages skipped") == "1 unit without both languages skipped"
 
 
 def test_a_width_is_judged_with_the_heads_that_a_preset_has():

@@ -7,6 +7,7 @@ it asks of every line is a number made by numpy or by one call of C.
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.naming import counted
 from regard.text.corpus import CorpusFiles
 from regard.text.doctor.characters import character_hits
 from regard.text.doctor.diagnosis import Diagnosis
@@ -77,8 +78,8 @@ def _parting(source: Side, target: Side, jump: Jump, jumps: int) -> Hits:
     what = "this line seems" if surplus == 1 else f"{surplus} lines from here on seem"
     more = f", and the first of {jumps} such places" if jumps > 1 else ""
     message = (
-        f"{source.path} has {len(source):,} lines and {target.path} {len(target):,}; {what} to have no counterpart "
-        f"(an estimate from lengths, numbers, punctuation and shared words{more})"
+        f"{source.path} has {counted(len(source), 'lines')} and {target.path} {len(target):,}; {what} to have no "
+        f"counterpart (an estimate from lengths, numbers, punctuation and shared words{more})"
     )
     return hits_in("unequal_counts", longer_here, _index(line), lambda _: message)
 

@@ -47,15 +47,32 @@ SUFFIXES = {
     ".xliff": "xliff",
     ".sdlxliff": "xliff",
     ".mxliff": "xliff",
+    ".mqxliff": "xliff",
     ".srt": "srt",
     ".vtt": "vtt",
 }
+UNREAD = frozenset(
+    {
+        *(".json", ".yaml", ".yml", ".toml", ".ini", ".properties", ".strings", ".stringsdict", ".xcstrings", ".arb"),
+        *(".xml", ".html", ".htm", ".xhtml", ".tmx", ".tbx", ".resx", ".resw", ".ts", ".mo", ".ass", ".ssa"),
+        *(".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".idml", ".pdf", ".rtf", ".zip"),
+    }
+)
+"""Suffixes of documents with a structure that no reader knows: as lines it would be translated too, and broken."""
 
 
 def kind_of(path: Path | None) -> str:
-    """The kind that a name tells by its suffix, before .gz; `lines` for standard input and any other name."""
-    name = path.name.lower().removesuffix(".gz") if path is not None else ""
-    return SUFFIXES.get(Path(name).suffix, "lines")
+    """The kind that a name tells by its suffix, before .gz; `lines` for standard input and any other name.
+
+    ConfigError for a name that tells of a document which is not text in lines and has no reader.
+    """
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix if path is not None else ""
+    if suffix in UNREAD:
+        raise ConfigError(
+            f"{path}: {suffix} files are not read, and as lines their structure would be translated too. Export it as "
+            f"XLIFF, PO, CSV or JSONL; if it is text in lines after all, give --kind lines."
+        )
+    return SUFFIXES.get(suffix, "lines")
 
 
 def read_document(stream: Stream, kind: str, options: DocumentOptions, report: Callable[[str], None]) -> Iterator[Part]:

@@ -103,10 +103,11 @@ def edges(text: str) -> tuple[str, str, str]:
 
 
 def text_parts(text: str, line: int, encode: Callable[[str], bytes]) -> Iterator[Part]:
-    """A text in its place: its lines are translated apart, their ends and the blanks around them stay."""
+    """A text in its place, the only one of this line of the document: its lines are translated apart, their ends and
+    the blanks around them stay."""
     at = 0
     for match in LINE_OF_TEXT.finditer(text):
-        yield Part(encode(text[at : match.start()]), match[0], lambda new: encode(one_line(new)), line)
+        yield Part(encode(text[at : match.start()]), match[0], lambda new: encode(one_line(new)), line, group=line)
         at = match.end()
     if at < len(text):
         yield verbatim(encode(text[at:]), line)

@@ -1,8 +1,9 @@
 """PO: empty translations are filled and their entries marked fuzzy; everything else stays byte for byte.
 
-Plural form 0 is made of msgid, the others of msgid_plural. The lines of a msgid are translated apart and its line
-breaks kept, as gettext demands of those at its ends. Header, obsolete and translated entries stay. The encoding is the
-header's charset; a character that it lacks becomes `?` and is reported.
+Plural form 0 is made of msgid, the others of msgid_plural, and so is the only form of a language that has one. The
+lines of a msgid are translated apart and its line breaks kept, as gettext demands of those at its ends. Header,
+obsolete and translated entries stay. The encoding is the header's charset; a character that it lacks becomes `?` and
+is reported.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from regard.errors import CorpusError
 from regard.text.documents.part import Part, edges, one_line, verbatim, writable
 from regard.text.documents.stream import Document, split_end
-from regard.text.formats.po import KEYWORD, QUOTED, broken, charset_of, escaped, unescaped
+from regard.text.formats.po import KEYWORD, QUOTED, broken, charset_of, escaped, source_of, unescaped
 
 
 @dataclass(slots=True)
@@ -52,17 +53,21 @@ def read(document: Document) -> Iterator[Part]:
 
 
 def _raw_entries(document: Document) -> Iterator[Entry]:
-    """The lines, cut where an entry has its fields and a comment, a blank line or another entry follows."""
+    """The lines, cut where an entry has its fields and a comment, a blank line or another entry follows.
+
+    Obsolete entries (`#~`) have fields too, so that their flags are not taken for those of what follows.
+    """
     entry = Entry(1)
-    has_fields = has_target = False
+    has_fields = has_target = was_obsolete = False
     for number, raw in document.lines():
         line = raw.strip()
-        is_field = bool(line) and not line.startswith(b"#")
+        is_obsolete = line.startswith(b"#~")
+        is_field = is_obsolete or (bool(line) and not line.startswith(b"#"))
         opens = has_target and line.startswith((b"msgid", b"msgctxt")) and not line.startswith(b"msgid_plural")
-        if has_fields and (not is_field or opens):
+        if has_fields and (not is_field or opens or is_obsolete != was_obsolete):
             yield entry
             entry, has_fields, has_target = Entry(number), False, False
-        has_fields = has_fields or is_field
+        has_fields, was_obsolete = has_fields or is_field, is_obsolete
         has_target = has_target or line.startswith(b"msgstr")
         entry.lines.append(raw)
     if entry.lines:
@@ -71,7 +76,7 @@ def _raw_entries(document: Document) -> Iterator[Entry]:
 
 def _parse(document: Document, entry: Entry, charset: str) -> None:
     for at, raw in enumerate(entry.lines):
-        content = split_end(raw)[0]
+        content = split_end(raw)[0].lstrip()
         if content.startswith(b"#"):
             if content.startswith(b"#,") and entry.flags is None:
                 entry.flags = at
@@ -122,12 +127,13 @@ def _entry_parts(document: Document, entry: Entry, charset: str) -> Iterator[Par
         if fuzzy and entry.flags is None and at == entry.head:
             yield _flag(b"#, fuzzy" + (split_end(raw)[1] or b"\n"), b"", entry)
         if at in empty:
-            source = entry.text("msgid" if empty[at].name in ("msgstr", "msgstr[0]") else "msgid_plural")
+            source = entry.text(source_of(empty[at].name, entry.fields))
             yield from _filled(document, entry, empty[at], source, charset)
             at += empty[at].lines
             continue
         is_flags = fuzzy and at == entry.flags
-        yield _flag(b"#, fuzzy," + raw[2:], raw, entry) if is_flags else verbatim(raw, line, _is_done(entry, at))
+        kept = 0 if empty else _is_done(entry, at)  # an entry that is filled in part is counted as filled
+        yield _flag(b"#, fuzzy," + raw[2:], raw, entry) if is_flags else verbatim(raw, line, kept)
         at += 1
 
 
@@ -146,7 +152,7 @@ def _is_done(entry: Entry, at: int) -> int:
 def _is_wanted(entry: Entry, part: Field) -> bool:
     """An empty msgstr of an entry that is not the header."""
     is_header = not entry.text("msgid") and "msgctxt" not in entry.fields
-    source = entry.text("msgid" if part.name in ("msgstr", "msgstr[0]") else "msgid_plural")
+    source = entry.text(source_of(part.name, entry.fields))
     return part.name.startswith("msgstr") and not part.text and not is_header and bool(source.strip())
 
 

@@ -1,17 +1,18 @@
 """Subtitles, SRT and WebVTT: what is said in a cue is translated; numbers, times, settings, notes and styles stay.
 
 The lines of a cue are translated as one text and the translation is laid out on at most as many lines of about the same
-length. Markup at the ends stays there; markup in the middle, and the dash of another speaker, part what is said into
-runs that are translated apart.
+length. Markup at the ends stays there, and markup in the middle goes where its words went: in the text it is a mark
+(`text/inline.py`). The dash of another speaker parts what is said into runs that are translated apart.
 """
 
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from regard.text.documents.part import Part, has_words, one_line, utf8, verbatim
 from regard.text.documents.stream import Document
+from regard.text.inline import ALONE, CLOSING, MARK, MOST_TAGS, OPENING, are_whole, lifted, unmatched, without_marks
 from regard.text.sentences import WIDE, joined_lines
 
 TIME = rb"(?:\d+:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
@@ -19,6 +20,10 @@ TIMING = re.compile(rb"\s*%b\s*-->\s*%b" % (TIME, TIME))
 SRT_MARKUP = r"</?(?:i|b|u|s|font)\b[^<>\r\n]*>|\{\\[^{}\r\n]*\}"
 VTT_MARKUP = r"<[^<>\r\n]*>"
 BREAK = r"(?<![ \t])[ \t]*+\r?\n[ \t]*+"
+NAME = re.compile(r"<(/?)([A-Za-z]+)")
+LAST_MARK = chr(ALONE + MOST_TAGS - 1)
+ANY_MARKS, LONE_MARKS = (re.compile(rf"[\s{chr(first)}-{LAST_MARK}]*") for first in (OPENING, ALONE))
+"""With blanks."""
 ATOM = re.compile(rf"\s*(?:{WIDE.pattern}[、。，！？」』）]*|(?:(?!{WIDE.pattern})\S)+)")
 
 
@@ -45,7 +50,7 @@ def _token(markup: str) -> re.Pattern[str]:
     """What parts a cue's text: markup that ends and begins again over a line break, a dash, markup, a line break."""
     return re.compile(
         rf"(?P<soft></(?P<tag>\w+)>{BREAK}<(?P=tag)>|{BREAK}(?![-–—]))"
-        rf"|(?P<hard>(?:^|{BREAK})[-–—][ \t]*|{markup})"
+        rf"|(?P<dash>(?:^|{BREAK})[-–—][ \t]*)|(?P<markup>{markup}|{MARK.pattern})"
     )
 
 
@@ -74,47 +79,98 @@ def _read(document: Document, format: Format) -> Iterator[Part]:
     yield from _cue(document, format, cue, start)
 
 
+@dataclass(slots=True)
+class _Run:
+    """What is said by one speaker: texts and line breaks by turns, with marks for the markup in them."""
+
+    said: list[str] = field(default_factory=lambda: [""])
+    markup: list[str] = field(default_factory=list[str])
+
+    def tags(self) -> dict[str, str]:
+        """The markup by its marks; an element that begins and ends in here is a pair, the rest stands alone."""
+        marks = [chr(ALONE + number) for number in range(len(self.markup))]
+        opened: list[tuple[str, int]] = []
+        for number, markup in enumerate(self.markup):
+            found = NAME.match(markup)
+            if found is None:
+                continue
+            if not found[1]:
+                opened.append((found[2], number))
+            elif opened and opened[-1][0] == found[2]:
+                first = opened.pop()[1]
+                marks[first], marks[number] = chr(OPENING + first), chr(CLOSING + first)
+        changed = {ALONE + number: mark for number, mark in enumerate(marks)}
+        self.said = [text.translate(changed) for text in self.said]
+        return dict(zip(marks, self.markup, strict=True))
+
+
 def _cue(document: Document, format: Format, lines: list[bytes], start: int) -> Iterator[Part]:
     text = "".join(document.decoded(raw, start + at) for at, raw in enumerate(lines))
-    run: list[str] = []
-    at = 0
+    run, at = _Run(), 0
     for match in format.token.finditer(text):
-        run.append(text[at : match.start()])
+        run.said[-1] += text[at : match.start()]
+        at = match.end()
         if match["soft"] is not None:
-            run.append(match["soft"])
+            run.said += [match["soft"], ""]
+        elif match["dash"] is None and len(run.markup) < MOST_TAGS:
+            run.said[-1] += chr(ALONE + len(run.markup))
+            run.markup.append(match["markup"])
         else:
             yield from _run(format, run, start)
-            yield verbatim(utf8(match["hard"]), start)
-            run = []
-        at = match.end()
-    yield from _run(format, [*run, text[at:]], start)
+            yield verbatim(utf8(match[0]), start)
+            run = _Run()
+    run.said[-1] += text[at:]
+    yield from _run(format, run, start)
 
 
-def _run(format: Format, run: list[str], line: int) -> Iterator[Part]:
-    """A text and a line break by turns; blanks and breaks at the ends stay where they are."""
-    first = next((at for at in range(0, len(run), 2) if run[at].strip()), None)
-    if first is None or not has_words("".join(run)):
-        yield verbatim(utf8("".join(run)), line)
+def _run(format: Format, run: _Run, line: int) -> Iterator[Part]:
+    """Blanks, breaks and markup at the ends stay where they are."""
+    tags, said = run.tags(), run.said
+
+    def written(text: str, escaped: Callable[[str], str] = str) -> str:
+        parts = re.split(f"({MARK.pattern})", text)
+        return "".join(tags.get(part, "") if number % 2 else escaped(part) for number, part in enumerate(parts))
+
+    wordy = [at for at in range(0, len(said), 2) if without_marks(said[at]).strip()]
+    if not has_words("".join(said)):
+        yield verbatim(utf8(written("".join(said))), line)
         return
-    last = next(at for at in range(len(run) - 1, -1, -2) if run[at].strip())
-    inner = run[first : last + 1]
-    lead = inner[0][: len(inner[0]) - len(inner[0].lstrip())]
-    trail = inner[-1][len(inner[-1].rstrip()) :]
-    raw = "".join(inner)
-    raw = raw[len(lead) : len(raw) - len(trail)]
-    text = format.plain(joined_lines([said.strip() for said in inner[::2]]))
+    first, last = wordy[0], wordy[-1]
+    lead, inner, trail = _core(said[first : last + 1])
+    text = format.plain(joined_lines([one.strip() for one in inner[::2]]))
 
     def render(new: str) -> bytes:
         if new == text:
-            return utf8(raw)
-        laid = wrapped(one_line(new), len(inner[::2]))
-        pieces = [format.escaped(laid[0])] if laid else []
-        for place, said in enumerate(laid[1:]):
-            pieces += [inner[2 * place + 1], format.escaped(said)]
+            return utf8(written("".join(inner)))
+        marks = MARK.findall(text)
+        new = one_line(new)
+        if not are_whole(new, marks):
+            found = lifted(text, tags=False)
+            new = without_marks(new) if found is None else found.placed(without_marks(new), (), ())
+        laid = wrapped(new, len(inner[::2]))
+        pieces = [written(laid[0], format.escaped)] if laid else []
+        for place, one in enumerate(laid[1:]):
+            pieces += [inner[2 * place + 1], written(one, format.escaped)]
         return utf8("".join(pieces))
 
-    yield Part(utf8("".join(run[:first]) + lead), text, render, line)
-    yield verbatim(utf8(trail + "".join(run[last + 1 :])), line)
+    yield Part(utf8(written("".join(said[:first]) + lead)), text, render, line, group=line)
+    yield verbatim(utf8(written(trail + "".join(said[last + 1 :]))), line)
+
+
+def _core(said: list[str]) -> tuple[str, list[str], str]:
+    """What stands before the words, the words, what stands behind them; a pair of marks is not torn apart."""
+    lead, core, trail = _around("".join(said), ANY_MARKS)
+    if unmatched(core):
+        lead, core, trail = _around("".join(said), LONE_MARKS)
+    if len(said) == 1:
+        return lead, [core], trail
+    return lead, [said[0][len(lead) :], *said[1:-1], said[-1][: len(said[-1]) - len(trail)]], trail
+
+
+def _around(text: str, outside: re.Pattern[str]) -> tuple[str, str, str]:
+    """What is `outside` at the ends, and what lies between."""
+    start, end = (found.end() if (found := outside.match(each)) else 0 for each in (text, text[::-1]))
+    return text[:start], text[start : len(text) - end], text[len(text) - end :]
 
 
 def wrapped(text: str, count: int) -> list[str]:

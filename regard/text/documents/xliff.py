@@ -3,11 +3,12 @@
 A text has its inline elements in it, each as a mark (`text/inline.py`), so that it is translated as a whole and they
 are put where their words went. The content of native codes (<ph>, <bpt> …) and of what says that it is not to be
 translated belongs to its mark. A segment inside a unit (<mrk mtype="seg">) is a text of its own, and filled where it is
-empty. Line breaks are blanks unless xml:space says `preserve`.
+empty. A unit or a segment that a tool has locked stays. Line breaks are blanks unless xml:space says `preserve`.
 
 What is new is marked for a person to look at. In 1.2 the target gets state="needs-review-translation": its text, and
 only that, is to be reviewed. In 2.x a segment has one of four states, initial, translated, reviewed and final;
-`translated` is the one that has a target and no review, and a subState, which belongs to the old state, goes.
+`translated` is the one that has a target and no review, and a subState, which belongs to the old state, goes. Trados
+keeps the state of a segment in an <sdl:seg> behind the target: one without `conf` becomes a draft.
 """
 
 import re
@@ -17,7 +18,7 @@ from functools import partial
 
 from regard.errors import CorpusError
 from regard.text.documents.markup import Event, Markup
-from regard.text.documents.part import Part, edges, has_words, one_line, verbatim
+from regard.text.documents.part import Part, edges, one_line, verbatim
 from regard.text.documents.stream import Document
 from regard.text.formats.xliff import UNFINISHED, UNITS
 from regard.text.formats.xml import NATIVE_CODE
@@ -31,6 +32,8 @@ CONTENTS = ("source", "seg-source", "target")
 OPENERS, CLOSERS = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
 """Elements that open and close something without holding it."""
 LINE = re.compile(r"[^\r\n]+|[\r\n]+")
+LOCKED = frozenset({"true", "locked", "yes"})
+"""What Trados, memoQ and Phrase write into an attribute `locked` of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,14 @@ class Content:
     closing: Event
 
     def is_empty(self) -> bool:
-        return self.is_blank() and not any(event.kind in ("start", "other") for event in self.inside)
+        """Neither words nor elements nor comments."""
+        return not self.has_words() and not any(event.kind in ("start", "other") for event in self.inside)
 
-    def is_blank(self) -> bool:
-        return not any(event.text.strip() for event in self.inside)
+    def has_words(self) -> bool:
+        return any(event.text.strip() for event in self.inside)
+
+    def has_elements(self) -> bool:
+        return any(event.kind == "start" for event in self.inside)
 
 
 def read(document: Document) -> Iterator[Part]:
@@ -98,20 +105,56 @@ def _unit_parts(markup: Markup, unit: list[Event], scope: Scope) -> Iterator[Par
     contents = _contents(unit)
     source, target = contents.get("seg-source") or contents.get("source"), contents.get("target")
     kept = 0
-    if source is not None and not source.is_blank():
-        if target is None or target.is_empty() or _is_unfinished(unit[0], target):
+    if source is not None and (source.has_words() or source.has_elements()):
+        locked = _locked(unit)
+        if not _is_locked(unit[0]) and (target is None or target.is_empty() or _is_unfinished(unit[0], source, target)):
             yield from _filled(markup, unit, source, target, scope)
-        elif hollow := _hollow_segments(target):
+            yield from _defined(markup, unit, set(_segments(source)) - locked, source.opening.start + 1)
+        elif target is not None and (hollow := _hollow_segments(target, locked)) and not _is_locked(unit[0]):
             yield from _filled_segments(markup, source, target, hollow, scope)
+            yield from _defined(markup, unit, set(hollow), target.opening.start + 1)
         else:
-            kept = 1
+            kept = int(target is not None and target.has_words())
     yield verbatim(markup.take(unit[-1].end), unit[-1].line, kept)
 
 
-def _is_unfinished(unit: Event, target: Content) -> bool:
-    """Whether what stands in the target is said to be no translation yet."""
+def _is_unfinished(unit: Event, source: Content, target: Content) -> bool:
+    """Whether what stands in the target is no translation yet: it is said, or there are tags without their words."""
     state = target.opening.attributes.get("state") or unit.attributes.get("state")
-    return state in UNFINISHED and unit.attributes.get("approved") != "yes"
+    is_bare = source.has_words() and not target.has_words() and not _segments(target) and target.has_elements()
+    return (state in UNFINISHED or (is_bare and state is None)) and unit.attributes.get("approved") != "yes"
+
+
+def _is_locked(event: Event) -> bool:
+    """By an attribute that a tool has added: `mq:locked="locked"`, `m:locked="true"`."""
+    return any(name.rpartition(":")[2] == "locked" and value in LOCKED for name, value in event.attributes.items())
+
+
+def _locked(unit: list[Event]) -> set[str]:
+    """The segments that Trados says are locked."""
+    return {event.attributes.get("id", "") for event in unit if event.local == "seg" and _is_locked(event)}
+
+
+def _defined(markup: Markup, unit: list[Event], filled: set[str], group: int) -> Iterator[Part]:
+    """The unit up to the last <sdl:seg> of a segment that was filled, each of which is now a draft."""
+    for event in unit:
+        is_state = event.kind == "start" and event.local == "seg" and event.start >= markup.base
+        if not is_state or event.attributes.get("id") not in filled or "conf" in event.attributes:
+            continue
+        yield verbatim(markup.take(event.start), event.line)
+        tag = markup.text_of(event.start, event.end)
+        draft, approved = (
+            markup.encoded(_with_attributes(tag, event, {"conf": conf, "origin": origin}))
+            for conf, origin in (("Draft", "mt"), ("Translated", "tm"))
+        )
+        yield replace(verbatim(draft, event.line), approved=approved, group=group)
+        markup.take(event.end)
+
+
+def _with_attributes(tag: str, event: Event, attributes: dict[str, str]) -> str:
+    """A start tag with those of these attributes that it has not."""
+    new = "".join(f' {name}="{value}"' for name, value in attributes.items() if name not in event.attributes)
+    return re.sub(r"(?<!\s)\s*+/?>$", lambda end: new + end[0], tag)
 
 
 def _contents(unit: list[Event]) -> dict[str, Content]:
@@ -183,12 +226,12 @@ def _is_segment(event: Event) -> bool:
     return event.local == "mrk" and event.attributes.get("mtype") == "seg"
 
 
-def _hollow_segments(target: Content) -> dict[str, tuple[int, int]]:
-    """Those without a text."""
+def _hollow_segments(target: Content, locked: set[str]) -> dict[str, tuple[int, int]]:
+    """Those without a text that may be filled."""
     return {
         mid: (start, end)
         for mid, (start, end) in _segments(target).items()
-        if not any(event.text.strip() for event in target.inside[start : end + 1])
+        if mid not in locked and not any(event.text.strip() for event in target.inside[start : end + 1])
     }
 
 
@@ -240,14 +283,15 @@ def _indent(markup: Markup, unit: list[Event], source: Content) -> str:
 
 
 def _content_parts(markup: Markup, inside: Sequence[Event], scope: Scope) -> Iterator[Part]:
-    """The content as texts with marks in them; segments are texts of their own, and their tags stay."""
+    """The content as texts with marks in them; segments are texts of their own, and their tags and those around them
+    stay."""
     text = _Marked(markup, scope)
     at = 0
     while at < len(inside):
         event, end = inside[at], _end_of(inside, at)
         if event.kind == "text":
             text.add(event.text, event.line)
-        elif event.kind == "start" and _is_segment(event):
+        elif event.kind == "start" and any(map(_is_segment, inside[at : end + 1])):
             yield from text.parts()
             yield verbatim(markup.bytes_of(event.start, event.end), event.line)
             yield from _content_parts(markup, inside[at + 1 : end], scope.inner(event))
@@ -348,7 +392,7 @@ class _Marked:
                 yield from self._part(piece)
 
     def _part(self, piece: str) -> Iterator[Part]:
-        if not has_words(without_marks(piece)):
+        if not piece.strip() or unmatched(piece):
             yield verbatim(self._written(piece), self.line)
             return
         lead, core, trail = edges(piece)

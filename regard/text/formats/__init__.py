@@ -36,7 +36,9 @@ FORMATS: dict[str, Format] = {
     "csv": Format((".csv",), csv.read, csv.write),
     "tmx": Format((".tmx",), tmx.read, tmx.write, needs_languages=True),
     "po": Format((".po", ".pot"), po.read, po.write),
-    "xliff": Format((".xlf", ".xliff", ".sdlxliff", ".mxliff"), xliff.read, xliff.write, needs_languages=True),
+    "xliff": Format(
+        (".xlf", ".xliff", ".sdlxliff", ".mxliff", ".mqxliff"), xliff.read, xliff.write, needs_languages=True
+    ),
     "xliff2": Format((), xliff.read, xliff.write_2, needs_languages=True),
 }
 """Besides "text": two line-aligned files."""

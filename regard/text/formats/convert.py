@@ -23,7 +23,7 @@ class Conversion:
 
     def summary(self) -> str:
         """One readable line."""
-        notes = "".join(f"; {count:,} {what}" for what, count in self.notes.items())
+        notes = "".join(f"; {counted(count, what)}" for what, count in self.notes.items())
         return f"{counted(self.pairs, 'pairs')} written to {' and '.join(map(str, self.paths))}{notes}"
 
 

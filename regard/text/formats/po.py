@@ -1,11 +1,11 @@
 """PO, gettext's catalogues: msgid and msgstr, plural forms, streamed entry by entry.
 
-Plural form 0 belongs to msgid, the others to msgid_plural. Untranslated, fuzzy and obsolete entries are skipped and
-counted. The encoding is the header's charset.
+Plural form 0 belongs to msgid, the others to msgid_plural, and so does the only form of a language that has one.
+Untranslated, fuzzy and obsolete entries are skipped and counted. The encoding is the header's charset.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -14,7 +14,7 @@ from regard.text.corpus import BYTE_ORDER_MARK, CorpusFiles, Reading, read_block
 from regard.text.encodings import utf8_blocks
 from regard.text.formats.unit import Sink, Unit
 
-KEYWORD = re.compile(r'(msgctxt|msgid|msgid_plural|msgstr(?:\[(\d{1,3})\])?)\s*"(.*)"\s*')
+KEYWORD = re.compile(r'\s*(msgctxt|msgid|msgid_plural|msgstr(?:\[(\d{1,3})\])?)\s*"(.*)"\s*')
 QUOTED = re.compile(r'"(.*)"\s*')
 ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
 UNESCAPED_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*"')
@@ -41,8 +41,7 @@ def read(files: CorpusFiles, reading: Reading) -> Iterator[Unit]:
         for name in entry.fields:
             if not name.startswith("msgstr"):
                 continue
-            source = entry.text("msgid" if name in ("msgstr", "msgstr[0]") else "msgid_plural")
-            target = entry.text(name)
+            source, target = entry.text(source_of(name, entry.fields)), entry.text(name)
             if source and target:
                 yield entry.line, source, target
             else:
@@ -64,6 +63,12 @@ def write(sink: Sink, pairs: Iterable[tuple[str, str]], languages: tuple[str, st
         count = seen[hash(source)] = seen.get(hash(source), 0) + 1
         context = f'msgctxt "{count}"\n' if count > 1 else ""
         sink.text(f'\n{context}msgid "{escaped(source)}"\nmsgstr "{escaped(target)}"\n')
+
+
+def source_of(target: str, fields: Container[str]) -> str:
+    """Of which field a translation is: where a language has one form only, that one stands for any number."""
+    is_only = target == "msgstr[0]" and "msgstr[1]" not in fields and "msgid_plural" in fields
+    return "msgid" if target in ("msgstr", "msgstr[0]") and not is_only else "msgid_plural"
 
 
 def escaped(text: str) -> str:
@@ -107,7 +112,8 @@ def _entries(files: CorpusFiles, reading: Reading) -> Iterator[_Entry]:
             if "msgid" in entry.fields:
                 yield from _finished(files, entry, number)
                 entry, current = _Entry(number), ""
-            entry.fuzzy = entry.fuzzy or (line.startswith("#,") and "fuzzy" in line)
+            # Flags before an obsolete entry are its own, and not those of what follows.
+            entry.fuzzy = not line.startswith("#~") and (entry.fuzzy or (line.startswith("#,") and "fuzzy" in line))
             if line.startswith("#~") and line[2:].lstrip().startswith("msgid "):
                 reading.notes["obsolete entries skipped"] += 1
             continue
