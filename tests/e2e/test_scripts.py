@@ -81,6 +81,20 @@ def test_japanese_is_evaluated_with_ter_beside_bleu_and_chrf(japanese: Path, tmp
     assert "|tok:13a|" in call(*asked, "--tokenize", "13a").done().out
 
 
+def test_japanese_obeys_terms_and_bans(japanese: Path, tmp_path: Path, call: Call) -> None:
+    """No blank tells where a word ends: a term and a ban hold anywhere in the text."""
+    (tmp_path / "terms.tsv").write_text("cat\t小鳥\n", encoding="utf-8")
+    lines = "the black cat sees a dog .\nthe old dog finds a fish .\n"
+    with_term, without = call("translate", japanese, "--terms", tmp_path / "terms.tsv", given=lines).done().out.split()
+    assert "小鳥" in with_term
+    assert "小鳥" not in without  # its source has no such term
+    usual = call("translate", japanese, given=lines).done().out
+    banned = next(word for word in NOUNS.values() if word in usual.splitlines()[1])
+    assert banned not in call("translate", japanese, "--ban", banned, given=lines).done().out.splitlines()[1]
+    kept = call("translate", japanese, "--keep", "fish", given=lines).done().out.splitlines()[1]
+    assert "fish" in kept
+
+
 def test_runs_are_compared_by_the_tokenizer_of_the_language(japanese: Path, tmp_path: Path, call: Call) -> None:
     from shutil import copytree
 
