@@ -48,8 +48,8 @@ def read_separate(columns: Sequence[Column], corpus: CorpusConfig, _: DataConfig
     for column, values in zip(own, read, strict=True):
         if len(values) != count:
             raise CorpusError(
-                f"{paths[column.name]} has {counted(len(values), 'lines')} and {first} {count:,}; each file has one for "
-                f"each example"
+                f"{paths[column.name]} has {counted(len(values), 'lines')} and {first} {count:,}; each file has one "
+                f"for each example"
             )
     return completed(columns, zip(*read, strict=True))
 

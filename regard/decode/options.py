@@ -195,8 +195,8 @@ def checked(name: str, value: Any, low: int) -> int:
     return value
 
 
-def percent(name: str, value: int) -> int:
-    if not 1 <= value <= 100:
+def percent(name: str, value: Any) -> int:
+    if checked(name, value, 1) > 100:
         raise ConfigError(f"{named(name, value)} must lie between 1 and 100, in per cent")
     return value
 

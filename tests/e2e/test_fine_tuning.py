@@ -18,8 +18,10 @@ FEW = {key: value for key, value in TINY.items() if not key.startswith(("model."
 def test_it_starts_from_the_checkpoint_that_is_named(
     call: Call, tiny_run: Path, small_corpus: Corpus, tmp_path: Path
 ) -> None:
-    order = ["train", *small_corpus.options, *chosen(FEW)]
+    order = ["train", *small_corpus.options, *chosen(FEW | {"model.dropout": 0.2})]
     call(*order, "--out", tmp_path / "new", "--from", f"{tiny_run}@2").done()
+    model = json.loads((tmp_path / "new" / "config.json").read_text())["config"]["model"]
+    assert (model["dropout"], model["width"]) == (0.2, TINY["model.width"])  # dropout may be another
     start = (tmp_path / "new" / "start" / "weights.safetensors").read_bytes()
     assert start == (tiny_run / "checkpoints" / "2" / "weights.safetensors").read_bytes()
     assert start != (tiny_run / "checkpoints" / "4" / "weights.safetensors").read_bytes()

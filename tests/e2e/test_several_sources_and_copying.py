@@ -137,6 +137,8 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
             model.translate(["bado"], also=[counts, vectors])
     with pytest.raises(regard.RegardError, match=r"line 1 has 300 tokens, .* A model of several sources reads each as"):
         model.translate(["bado " * 300], also=[["x"], np.ones((1, 1, 3))])
+    with pytest.raises(regard.RegardError, match=r"^keep translates around what is kept, which a model of several"):
+        model.translate("bado", also=["x", np.ones((1, 1, 3))], keep="x")
     with pytest.raises(regard.RegardError, match="the model also reads counts, colour, but 0 further sources"):
         model.translate_lines([])
     assert model.translate("bado", also=["x", np.ones((1, 1, 3))])[0].text

@@ -733,6 +733,11 @@ def test_every_inline_element_is_there_once_whatever_the_translation(inside):
         ElementTree.fromstring(done)
 
 
+def test_a_segment_of_too_many_tags_is_refused():
+    source = "<source>a" + "<x/>" * 0x4001 + "</source>"
+    assert error_of(unit_of("", source), "xliff") == ":1: a segment of more than 16,384 tags. Split it."
+
+
 def test_a_pair_over_two_lines_stays_in_order():
     inside = "a <g>b\nc <b>d</b></g> e"
     source = f'<source xml:space="preserve">{inside}</source>'

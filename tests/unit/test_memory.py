@@ -51,8 +51,13 @@ def test_what_is_in_it_is_not_translated_again():
     said.clear()
     echo.translate("Good mornings", memory=memory, memory_threshold=97, report=said.append, beam=1)
     assert said == []
-    with pytest.raises(ConfigError, match="memory_threshold=0 must lie between 1 and 100"):
-        echo.translate("a", memory_threshold=0)
+    for value, message in (
+        (0, "=0 must be 1 or more"),
+        (101, "=101 must lie between"),
+        ("x", "='x' should be a whole"),
+    ):
+        with pytest.raises(ConfigError, match=f"memory_threshold{message}"):
+            echo.translate("a", memory_threshold=value)  # pyright: ignore[reportArgumentType]
 
 
 PO = """msgid ""

@@ -95,6 +95,13 @@ def test_text_that_may_be_lost_is_reported_by_line():
     assert found[1].warnings == (expected,)
     assert found[1].to_json()["warnings"] == [expected]
     said.clear()
+    near = seen(sentences=9, tokens=60, shortest=((64, 25),))  # 17 tokens are more than two thirds of 25
+    forgetful(seen=near).translate(LINES[:1], report=said.append, beam=1)
+    assert said == []
+    near = seen(sentences=9, tokens=60, shortest=((64, 26),))
+    forgetful(seen=near).translate(LINES[:1], report=said.append, beam=1)
+    assert len(said) == 1
+    said.clear()
     forgetful(max_target=4).translate(["First one. Second one."], report=said.append, beam=1)
     assert said == ["line 1: cut at 4 tokens, the most that are allowed; the end is missing (and 1 more)"]
 
@@ -304,15 +311,23 @@ def test_numbers_that_change_are_reported_and_may_be_kept():
 def test_a_placeholder_that_cannot_be_kept_is_said():
     @dataclass
     class Inventing(Echo):
-        """Says %s for every x that it reads."""
+        """Says a % for every x that it reads, or what it is told."""
+
+        into: str = "%"
 
         def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Reading]:
             logits, after = super().step(tokens, state)
             reads = state.tokens.gather(1, state.now()).squeeze(1)
-            logits[torch.isin(reads, torch.tensor(BYTES.encode("x"))), BYTES.encode("%")[0]] = 20.0
+            logits[torch.isin(reads, torch.tensor(BYTES.encode("x"))), BYTES.encode(self.into)[0]] = 20.0
             return logits, after
 
     said: list[str] = []
     found = Translator(model=Inventing(), tokenizer=TOKENIZER).translate("a xs b", beam=1, report=said.append)[0]
     assert found.text == "a %s b"
     assert said == ["line 1: %s was not in the source"]
+    said.clear()
+    model = Translator(
+        model=Inventing(into="3"), tokenizer=TOKENIZER
+    )  # which makes another number of the one beside it
+    assert model.translate("x12 a", beam=1, keep="12", report=said.append)[0].text == "312 a"
+    assert said == ["line 1: 12 could not be kept (and 1 more)"]  # and the number 12 did not come out
