@@ -71,7 +71,7 @@ def translate(
     given = {**search, **constraints.options(), **inspection.options(), **how, "report": partial(say, speaker)}
     options = cast("Options", given)
     translator = load_all(run, with_runs or [], checkpoint)
-    document = files.document(translator.source_language or "")
+    document = files.document(translator.languages)
     beside = further_sources(translator, also or [])
     # Options that make no sense are refused before anything is read.
     job = job_for(translator.config, options, translator.languages)

@@ -106,11 +106,14 @@ class Files:
             raise ConfigError(f"--field, --into and --header belong to {', '.join(TABLES)}; --kind is {kind}")
         return kind
 
-    def document(self, language: str) -> DocumentOptions:
+    def document(self, languages: tuple[str, str]) -> DocumentOptions:
         from regard.text.documents import DocumentOptions
 
         name = str(self.input) if self.input else ""
-        return DocumentOptions(name=name, field=self.field, into=self.into, header=self.header, language=language)
+        own, other = languages
+        return DocumentOptions(
+            name=name, field=self.field, into=self.into, header=self.header, language=own, into_language=other
+        )
 
 
 @dataclass(frozen=True)

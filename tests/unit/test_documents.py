@@ -630,6 +630,33 @@ def test_a_first_row_of_data_is_none(first):
     assert notes == []
 
 
+# Languages
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "said"),
+    [
+        ("po", 'msgid ""\nmsgstr ""\n"Language: pt_BR\\n"\n', "line 2: its translations are said to be in pt_BR, "),
+        ("po", 'msgid ""\nmsgstr "Language: fr_CA\\n"\n', ""),
+        ("po", 'msgid ""\nmsgstr "Language: \\nLanguage-Team: none\\n"\n', ""),
+        ("xliff", '<xliff>\n<file source-language="EN-us" target-language="fr-FR"/></xliff>', ""),
+        ("xliff", '<xliff>\n<file target-language="de"/></xliff>', "line 2: its translations are said to be in de, "),
+        (
+            "xliff",
+            '<xliff srcLang="it" trgLang="fr"/>',
+            "line 1: its source texts are said to be in it, and the run's in en",
+        ),
+    ],
+)
+def test_a_document_of_other_languages_is_told(kind, content, said):
+    notes: list[str] = []
+    assert translated(content, kind, notes=notes, language="en", into_language="fr") == content
+    assert len(notes) == bool(said)
+    assert all(note.startswith(said) and note.endswith(". Is it the right file?") for note in notes)
+    assert translated(content, kind, notes=notes) == content
+    assert len(notes) == bool(said)  # a run that does not say its languages asks for none
+
+
 # XLIFF: what is to be filled
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from regard.errors import ConfigError
+from regard.text.formats.languages import primary
 
 BREAKS_TO_SPACES = str.maketrans("\r\n", "  ")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -58,12 +59,24 @@ class DocumentOptions:
     language: str = ""
     """Of the text, for the abbreviations that do not end a sentence (paragraphs), empty: all that are known; and for a
     column of that name."""
+    into_language: str = ""
+    """Of the translation; a document that says it is in another one is reported."""
 
     def __post_init__(self) -> None:
         if self.separator and (len(self.separator) != 1 or not self.separator.isascii() or self.separator in '"\r\n'):
             raise ConfigError(f"the CSV separator {self.separator!r} is not one character such as , or ;")
         if self.field.isdigit() and int(self.field) < 1:
             raise ConfigError(f"column {self.field} does not exist: columns are counted from 1")
+
+    def other_language(self, line: int, source: str, target: str) -> str:
+        """What is to be said of a document whose texts and translations are in these languages; empty: nothing."""
+        sides = ((source, self.language, "source texts are"), (target, self.into_language, "translations are"))
+        wrong = [
+            f"its {what} said to be in {told}, and the run's in {own}"
+            for told, own, what in sides
+            if told and own and primary(told) != primary(own)
+        ]
+        return f"{self.place(line)}: {'; '.join(wrong)}. Is it the right file?" if wrong else ""
 
     def place(self, line: int) -> str:
         """A line of this document, for messages."""

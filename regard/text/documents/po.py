@@ -6,6 +6,7 @@ obsolete and translated entries stay. The encoding is the header's charset; a ch
 is reported.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,8 @@ from regard.errors import CorpusError
 from regard.text.documents.part import Part, edges, one_line, verbatim, writable
 from regard.text.documents.stream import Document, split_end
 from regard.text.formats.po import KEYWORD, QUOTED, broken, charset_of, escaped, source_of, unescaped
+
+LANGUAGE = re.compile(r"^Language:[ \t]*([A-Za-z]{2,3}(?![A-Za-z])[\w@.-]*)", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -49,7 +52,19 @@ def read(document: Document) -> Iterator[Part]:
             start = entry.start
             charset = charset_of(b"".join(entry.lines), lambda number, start=start: document.place(start + number - 1))
         _parse(document, entry, charset or "utf-8")
+        if told := _language(entry):
+            document.check_languages(entry.start + entry.fields["msgstr"].first, "", told)
         yield from _entry_parts(document, entry, charset or "utf-8")
+
+
+def _language(entry: Entry) -> str:
+    """That a header tells; empty for any other entry."""
+    found = LANGUAGE.search(entry.text("msgstr")) if _is_header(entry) else None
+    return found[1] if found is not None else ""
+
+
+def _is_header(entry: Entry) -> bool:
+    return bool(entry.fields) and not entry.text("msgid") and "msgctxt" not in entry.fields
 
 
 def _raw_entries(document: Document) -> Iterator[Entry]:
@@ -145,15 +160,13 @@ def _flag(fuzzy: bytes, approved: bytes, entry: Entry) -> Part:
 def _is_done(entry: Entry, at: int) -> int:
     """1 for the first line of the first translation of an entry that has one and is not the header."""
     first = next((part for part in entry.fields.values() if part.name in ("msgstr", "msgstr[0]")), None)
-    is_header = not entry.text("msgid") and "msgctxt" not in entry.fields
-    return int(first is not None and first.first == at and bool(first.text) and not is_header)
+    return int(first is not None and first.first == at and bool(first.text) and not _is_header(entry))
 
 
 def _is_wanted(entry: Entry, part: Field) -> bool:
     """An empty msgstr of an entry that is not the header."""
-    is_header = not entry.text("msgid") and "msgctxt" not in entry.fields
     source = entry.text(source_of(part.name, entry.fields))
-    return part.name.startswith("msgstr") and not part.text and not is_header and bool(source.strip())
+    return part.name.startswith("msgstr") and not part.text and not _is_header(entry) and bool(source.strip())
 
 
 def _flags(entry: Entry) -> tuple[str, ...]:

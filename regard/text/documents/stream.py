@@ -29,6 +29,11 @@ class Document:
         """A line, for messages."""
         return self.options.place(line)
 
+    def check_languages(self, line: int, source: str, target: str) -> None:
+        """Reports languages that are not those of the run."""
+        if wrong := self.options.other_language(line, source, target):
+            self.report(wrong)
+
     def lines(self, *, any_bytes: bool = False) -> Iterator[tuple[int, bytes]]:
         """Numbered lines with their ends; LF alone ends a line. UTF-16 raises CorpusError unless `any_bytes`."""
         stream = self._unpacked()

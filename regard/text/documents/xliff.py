@@ -32,6 +32,7 @@ CONTENTS = ("source", "seg-source", "target")
 OPENERS, CLOSERS = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
 """Elements that open and close something without holding it."""
 LINE = re.compile(r"[^\r\n]+|[\r\n]+")
+LANGUAGES = {"xliff": ("srcLang", "trgLang"), "file": ("source-language", "target-language")}
 LOCKED = frozenset({"true", "locked", "yes"})
 """What Trados, memoQ and Phrase write into an attribute `locked` of their own."""
 
@@ -77,6 +78,10 @@ def read(document: Document) -> Iterator[Part]:
     for event in markup.events():
         if event.kind == "start":
             _check_root(document, scopes, event)
+            if event.local in LANGUAGES:
+                document.check_languages(
+                    event.line, *(event.attributes.get(name, "") for name in LANGUAGES[event.local])
+                )
             scopes.append(scopes[-1].inner(event))
             if not unit and event.local in UNITS and scopes[-1].translate:
                 yield verbatim(markup.take(event.start), event.line)
