@@ -39,6 +39,9 @@ class Node:
     """There was a blank before it and none behind; it was taken away."""
     glued: bool = False
     """It stood between two words without a blank, and one was put there for it."""
+    is_first: bool = True
+    is_last: bool = True
+    """Of neighbours that stood together: who has the blank before them, and who has the one behind them."""
     inner: list[Node] = field(default_factory=list["Node"])
 
 
@@ -147,6 +150,8 @@ def _lift(text: str, found: Sequence[tuple[int, int]]) -> Lifted:
         if number in partners.values():
             _, node = opened.pop()
             node.closing, node.end = text[start:end], len(plain)
+            if node.start == node.end:  # without a text it is one tag, with whatever is in it
+                pending = [*(one for one in pending if not _is_inside(one, node)), node]
             continue
         is_alone = number not in partners
         if is_alone and pending and parent.inner and parent.inner[-1] is pending[-1]:  # neighbours stay neighbours
@@ -166,6 +171,8 @@ def _joined(plain: str, more: str, pending: Sequence[Node], is_last: bool) -> st
     """The text so far with what follows some tags: blanks on both sides of a tag are one; words stay apart."""
     if not pending or (not more and not is_last):
         return plain + more
+    for node in pending:
+        node.is_first, node.is_last = node is pending[0], node is pending[-1]
     if plain[-1:].isspace() and (not more or more[0] in PUNCTUATION):
         plain = plain[:-1]
         for node in pending:
@@ -182,6 +189,10 @@ def _joined(plain: str, more: str, pending: Sequence[Node], is_last: bool) -> st
             node.glued = True
         return f"{plain} {more}"
     return plain + more
+
+
+def _is_inside(node: Node, pair: Node) -> bool:
+    return any(each is node or _is_inside(node, each) for each in pair.inner)
 
 
 def _partners(tags: Sequence[str]) -> dict[int, int]:
@@ -249,17 +260,14 @@ class _Placing:
     def _with(self, before: str, node: Node, new: str, end: int) -> tuple[str, int]:
         """The text with a tag behind it, and the blanks around the tag as they were; and where the rest begins."""
         follower = self.translation[end : end + 1]
-        if node.glued:
+        if node.glued and node.is_last:
             if follower.isspace():
                 return before + new, end + 1
             return (before[:-1] if before[-1:].isspace() else before) + new, end
-        if node.led:
-            return before + (" " if before and not before[-1].isspace() else "") + new, end
-        if node.spaced:
-            left = " " if before and not before[-1].isspace() else ""
-            right = " " if follower and not follower.isspace() else ""
-            return before + left + new + right, end
-        return before + new, end
+        wants_left = node.is_first and (node.led or node.spaced)
+        left = " " if wants_left and before and not before[-1].isspace() else ""
+        right = " " if node.is_last and node.spaced and follower and not follower.isspace() else ""
+        return before + left + new + right, end
 
     def _place(
         self, parent: Node, child: Node, place: tuple[int, int], words: tuple[int, int]

@@ -77,6 +77,11 @@ def test_tags_that_cross_or_lack_a_partner_stand_alone():
         ("Hello, %s!", "Hello,!", "Hallo,!", "Hallo, %s!"),
         ("a %s %s b", "a b", "A B", "A %s %s B"),
         ("a %s%s b", "a b", "A B", "A %s%s B"),
+        ("<f>%s</f> is <b>new</b>", "is new", "ist neu", "<f>%s</f> ist <b>neu</b>"),
+        ("a <b>%s</b> c", "a c", "A C", "A <b>%s</b> C"),
+        ("a <b><i>%s</i></b>.", "a.", "A.", "A <b><i>%s</i></b>."),
+        ("a <x/><b>%s</b> c", "a c", "A C", "A <x/><b>%s</b> C"),
+        ("a<b>%s</b>c", "a c", "A C", "A<b>%s</b>C"),
     ],
 )
 def test_placeholders_are_put_back_as_if_they_were_tags(text: str, plain: str, translation: str, done: str):
