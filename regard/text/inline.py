@@ -16,7 +16,12 @@ OPENING, CLOSING, ALONE = 0x100000, 0x104000, 0x108000
 MOST_TAGS = 0x4000
 """Of a kind in one text."""
 MARK = re.compile("[\U00100000-\U0010bfff]")
-TAG = re.compile(r"<!--.*?-->|<(/?)([A-Za-z][\w:.-]*|\d+)(?:\s[^<>]*?)?(/?)>", re.DOTALL)
+TAG = re.compile(
+    r"<!--.*?-->|<(/?)([A-Za-z][\w:.-]*|\d+)(?:\s[^<>]*?)?(/?)>"
+    r"|&lt;(/?)([A-Za-z][\w:.-]*)(?:\s(?:(?!&[lg]t;).)*?)?(/?)&gt;",
+    re.DOTALL,
+)
+"""Also one whose brackets are escaped, as in HTML inside XML."""
 VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"])
 WORD = re.compile(r"\S+")
 PUNCTUATION = ".,;:!?…。，、！？：；)]}»”’\"'"
@@ -217,9 +222,11 @@ def _kind(tag: str) -> tuple[str, str]:
             return "alone", ""
         return ("open", str(code - OPENING)) if code < CLOSING else ("close", str(code - CLOSING))
     match = TAG.fullmatch(tag)
-    if match is None or match[2] is None or match[3] or match[2].lower() in VOID:
+    first = 1 if tag[0] == "<" else 4  # of the groups of this spelling
+    closes, name, is_empty = match.group(first, first + 1, first + 2) if match else ("", None, "")
+    if name is None or is_empty or name.lower() in VOID:
         return "alone", ""
-    return ("close" if match[1] else "open"), f"<{match[2]}"
+    return ("close" if closes else "open"), f"{tag[0]}{name}"
 
 
 class _Placing:
