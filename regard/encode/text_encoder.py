@@ -25,9 +25,11 @@ from regard.data.columns import READ
 from regard.encode.alone import BATCH_TOKENS, AloneEncoder
 from regard.encode.form import Form
 from regard.encode.inputs import Inputs, given_inputs, inputs_of
-from regard.encode.rows import Limit, Place, Row, RowReader, Word, in_texts
+from regard.encode.inspecting import inspect_texts, refuse_search, row_reader
+from regard.encode.rows import Place, Row, RowReader, Word, in_texts
 from regard.encode.similarity import Similarity, similarity
 from regard.errors import ConfigError
+from regard.inspect import Inspection
 from regard.models.interface import HiddenStates, Limits, Pools
 from regard.models.modes import evaluating
 from regard.naming import named
@@ -108,8 +110,8 @@ class TextEncoder:
                 "this model has no encoder that gives a vector for each token; take a run of an encoder (task mlm, "
                 "classify, tag or span), or published encoder weights"
             )
-        limit = Limit(most=trained.limits.columns.get(READ.name), reason=trained.limits.setting)
-        return cls(model=trained.model, encoder=encoder, row_reader=RowReader(tokenizer=trained.tokenizer, limit=limit))
+        reader = row_reader(trained.tokenizer, trained.limits)
+        return cls(model=trained.model, encoder=encoder, row_reader=reader)
 
     # A batch as it is
 
@@ -258,6 +260,17 @@ class TextEncoder:
             chosen, mask = found.states[form.layer].float(), found.mask
             # Row by row: a sum over a batch may run in another order than that of a row alone.
             return torch.cat([form.vector(chosen[n : n + 1], mask[n : n + 1]) for n in range(len(rows))]).cpu().numpy()
+
+    # What the model did
+
+    def inspect(self, text: str, second: str | None = None) -> Inspection:
+        """Tokens, every attention and every state, of a text or of a pair."""
+        return inspect_texts(self.model, self.row_reader, text, second)
+
+    def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
+        """`inspect` for callers who know of no task: `target` is the second text of a pair."""
+        refuse_search(options)
+        return self.inspect(line, target)
 
     # One word in several sentences
 

@@ -12,7 +12,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.data.columns import READ
+from regard.encode.inspecting import inspect_row, inspect_texts, refuse_search, row_reader
 from regard.errors import ConfigError, CorpusError
+from regard.inspect import Inspection
 from regard.models.interface import LinearOutput
 from regard.naming import named
 from regard.nn.linear import linear
@@ -118,6 +120,22 @@ class MaskFiller:
 
         read = [None if line is None else line.read for line in lines]
         return [row or Filled("") for row in self.reader.asked(self.model, read, features_of, filled, progress)]
+
+    def inspect(self, text: str, second: str | None = None) -> Inspection:
+        """What the model did with a text, or with a pair; of a text with masks also what it finds."""
+        reader = row_reader(self.tokenizer, self.reader.limits)
+        masked = self.parse(text) if second is None and MASKS.search(text) else None
+        if masked is None:
+            return inspect_texts(self.model, reader, text, second)
+        row = reader.rows([STAND_IN.join(masked.around)])[0]
+        hidden, said = replace(row, ids=tuple(masked.read.ids[0])), self.predict([masked])[0].line
+        found = inspect_row(self.model, self.codec, hidden, said, lambda word: word.replace(STAND_IN, "<mask>"))
+        return replace(found, text=text)
+
+    def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
+        """`inspect` for callers who know of no task: `target` is the second text of a pair."""
+        refuse_search(options)
+        return self.inspect(line, target)
 
     def _best(self, features: Float[Tensor, "P D"], count: int) -> tuple[tuple[tuple[str, float], ...], ...]:
         output = cast(LinearOutput, self.model)

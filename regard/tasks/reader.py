@@ -153,6 +153,11 @@ def texts_of(row: Any) -> tuple[str, ...]:
     return texts
 
 
+def given(text: str, second: str | None) -> tuple[str, ...]:
+    """A row of one text, or of two."""
+    return (text,) if second is None else (text, second)
+
+
 def too_long(length: int, limits: Limits) -> str:
     return f"it has {length:,} tokens, but {limits.setting}; shorten the line, or split it"
 

@@ -21,7 +21,9 @@ from torch import Tensor, nn
 from regard.data.batch import Tokens
 from regard.data.columns import READ, SECOND, Column, Example, word_places
 from regard.data.config import DataConfig
+from regard.encode.inspecting import inspect_texts, refuse_search, row_reader
 from regard.evaluate.answers import exact_match, word_f1
+from regard.inspect import Inspection
 from regard.naming import counted
 from regard.nn.loss import Loss, Objective, cross_entropy
 from regard.tasks.interface import (
@@ -39,7 +41,7 @@ from regard.tasks.interface import (
     ignore,
     mean_loss,
 )
-from regard.tasks.reader import Read, Reader, Reading, tokens_of
+from regard.tasks.reader import Read, Reader, Reading, given, tokens_of
 from regard.text.formats.writing import writing_files
 from regard.text.symbols import Symbols
 from regard.text.tokenizer import Tokenizer
@@ -166,6 +168,16 @@ class Answerer:
 
         found = self.reader.asked(self.model, read, span_scores, answered, progress)
         return [row or Answer("") for row in found]
+
+    def inspect(self, text: str, second: str | None = None) -> Inspection:
+        """What the model did with a text, or with a pair, and what it says of it."""
+        said = self.predict([given(text, second)])[0].line
+        return inspect_texts(self.model, row_reader(self.tokenizer, self.reader.limits), text, second, said)
+
+    def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
+        """`inspect` for callers who know of no task: `target` is the second text of a pair."""
+        refuse_search(options)
+        return self.inspect(line, target)
 
     def answer(self, example: Example, passage: str, words: Places, scores: Float[Tensor, "2 T"]) -> Answer:
         """From the scores of a row; `words` are the passage's own, its symbols not counted."""

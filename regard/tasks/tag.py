@@ -22,8 +22,10 @@ from torch import Tensor, nn
 from regard.data.batch import Padded, Tokens
 from regard.data.columns import READ, Column, Example, word_starts
 from regard.data.config import DataConfig
+from regard.encode.inspecting import inspect_texts, refuse_search, row_reader
 from regard.evaluate.chunks import OUTSIDE, all_spans, is_chunked, span_scores
 from regard.evaluate.labels import accuracy, class_scores, confusion, macro_f1, micro_f1
+from regard.inspect import Inspection
 from regard.naming import counted
 from regard.nn.loss import Loss, Objective, cross_entropy
 from regard.tasks.interface import (
@@ -41,7 +43,7 @@ from regard.tasks.interface import (
     ignore,
     mean_loss,
 )
-from regard.tasks.reader import Read, Reader, Reading, tokens_of
+from regard.tasks.reader import Read, Reader, Reading, given, tokens_of
 from regard.text.formats.writing import writing_files
 from regard.text.symbols import Symbols
 from regard.text.tokenizer import Tokenizer
@@ -129,6 +131,16 @@ class Tagger:
 
         found = self.reader.asked(self.model, read, probabilities, tagged, progress)
         return [row or Tagged((), (), ()) for row in found]
+
+    def inspect(self, text: str, second: str | None = None) -> Inspection:
+        """What the model did with a text, or with a pair, and what it says of it."""
+        said = self.predict([given(text, second)])[0].line
+        return inspect_texts(self.model, row_reader(self.tokenizer, self.reader.limits), text, second, said)
+
+    def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
+        """`inspect` for callers who know of no task: `target` is the second text of a pair."""
+        refuse_search(options)
+        return self.inspect(line, target)
 
 
 def probabilities(model: nn.Module, batch: Reading) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.config import task_of
 from regard.data.batch import Source
 from regard.data.columns import SOURCE as SOURCE_COLUMN
 from regard.data.columns import Column
@@ -15,14 +16,17 @@ from regard.decode.config import SearchConfig
 from regard.decode.generate import Generator
 from regard.decode.translate import Translator
 from regard.errors import ConfigError, CorpusError, RegardError
-from regard.inspect import Inspection, Side
+from regard.inspect import Inspectable, Inspection, Side
 from regard.inspect.record import joined
+from regard.loading import trained_for
 from regard.models import ARCHITECTURES, Shapes
 from regard.models.costs import build_model
 from regard.tasks.point import Pointer
-from regard.text.codecs import ByteCodec, WordCodec
+from regard.text.codecs import ByteCodec, WordCodec, WordPieceCodec
+from regard.text.symbols import MASK
 from regard.text.tokenizer import Tokenizer
 from tests.decodables import SOURCE_WORDS, TARGET_WORDS, tiny_decodables, tiny_language_models
+from tests.encoders import PIECES, SHAPE, config_of, pieces, text_encoder
 
 SOURCE = WordCodec([f"s{number}" for number in range(SOURCE_WORDS - 4)])
 TARGET = WordCodec([f"t{number}" for number in range(TARGET_WORDS - 4)])
@@ -132,6 +136,52 @@ def test_a_model_that_copies_and_one_with_two_sources() -> None:
         across = [each for each in found.attentions if each.block.startswith("decoder.0.cross")]
         assert [each.block.split(".")[2] for each in across] == blocks
         assert sum(len(each.keys) for each in across) == 3 + 5
+
+
+def test_an_encoder() -> None:
+    """A pair, in one sequence: the weights are those that `encode` gives, and each token knows its text."""
+    encoder = text_encoder(pieces())
+    found = encoder.inspect("the ripe apple", "my favourite fruit")
+    check(found)
+    (side,) = found.sides
+    assert side.words == ("the", "ripe", "apple", "my", "favourite", "fruit")
+    assert side.word_of == (-1, 0, 1, 2, 2, -1, 3, 4, 5, -1)
+    assert side.parts == (0,) * 6 + (1,) * 4
+    expected = encoder.encode("the ripe apple", "my favourite fruit", attention=True)
+    for layer, weights in enumerate(expected.attentions):
+        assert np.allclose(found[f"encoder.{layer}.self"].weights, weights[0].numpy(), atol=1e-6)
+    states = torch.stack([state[0] for state in expected.hidden_states[:-1]]).numpy()
+    assert np.allclose(found.states["encoder"][:-1], states, atol=1e-5)
+    assert encoder.inspect("the ripe apple").sides[0].parts == ()
+    assert encoder.inspect_line("the", "apple").text == "the · apple"
+    with pytest.raises(ConfigError, match="the text is blank"):
+        encoder.inspect("the", " ")
+    with pytest.raises(ConfigError, match="beam is about a search, and an encoder has none"):
+        encoder.inspect_line("the", beam=3)
+
+
+@pytest.mark.parametrize("task", ["classify", "tag", "span", "mlm"])
+def test_an_encoder_with_a_task(task: str) -> None:
+    """What it says of the text stands beside what it did."""
+    tokenizer = Tokenizer(
+        {"text": WordPieceCodec(PIECES, [MASK])}, labels={"label": ("bad", "good"), "labels": ("B-X", "O")}
+    )
+    config = config_of(task)
+    columns = task_of(config).columns(config.data)
+    sizes = {column.name: tokenizer.codecs["text"].size if column.kind == "text" else 2 for column in columns}
+    model = build_model(config.model, Shapes(sizes, tokenizer.symbols, columns)).eval()
+    opened: Any = task_of(config).open(trained_for(model, tokenizer, config))
+    text, second = "the <mask> apple" if task == "mlm" else "the ripe apple", "my fruit" if task == "span" else None
+    found = opened.inspect(text, second)
+    check(found)
+    assert len(found.attentions) == SHAPE["layers"]
+    assert found.output == opened.predict([text if second is None else (text, second)])[0].line
+    assert found.text == (text if second is None else f"{text} · {second}")
+    assert isinstance(opened, Inspectable)
+    if task == "mlm":
+        assert found.sides[0].tokens[2] == "<mask>"
+        assert found.sides[0].words == ("the", "<mask>", "apple")
+        assert opened.inspect("the ripe apple").output == ""
 
 
 def test_words_of_tokens() -> None:
