@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.data.batch import Tokens
 from regard.data.columns import READ
-from regard.encode.rows import Limit, Row, RowReader
+from regard.encode.rows import Limit, Row, RowReader, Word
 from regard.errors import ConfigError
 from regard.inspect.looking import ENCODER, look_at, position_tables
 from regard.inspect.record import NO_WORD, Inspection, Side
@@ -16,9 +16,13 @@ from regard.models.interface import Limits
 from regard.text.codecs import Codec
 from regard.text.tokenizer import Tokenizer
 
-Word = Callable[[str], str]
+Shown = Callable[[Word], str]
 BETWEEN = " · "
 """Between the texts of a pair, where they are shown as one."""
+
+
+def text_of(word: Word) -> str:
+    return word.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ def inspect_texts(model: Any, reader: RowReader, text: str, second: str | None =
     return inspect_row(model, reader.tokenizer.codecs[READ.codec], row, output)
 
 
-def inspect_row(model: Any, codec: Codec, row: Row, output: str = "", shown: Word = str) -> Inspection:
+def inspect_row(model: Any, codec: Codec, row: Row, output: str = "", shown: Shown = text_of) -> Inspection:
     """The same for a row as the model reads it; `shown` makes of a word of its text what people see."""
     side = side_of(codec, row, shown)
     texts = [row.ids[: row.second], row.ids[row.second :]][: len(row.texts)]
@@ -56,7 +60,7 @@ def inspect_row(model: Any, codec: Codec, row: Row, output: str = "", shown: Wor
     )
 
 
-def side_of(codec: Codec, row: Row, shown: Word = str) -> Side:
+def side_of(codec: Codec, row: Row, shown: Shown = text_of) -> Side:
     """The tokens of a row, with the word of each and, of a pair, its text."""
     words = [word for text in range(len(row.texts)) for word in row.words(text)]
     word_of = [NO_WORD] * len(row)
@@ -64,7 +68,7 @@ def side_of(codec: Codec, row: Row, shown: Word = str) -> Side:
         for token in word.tokens:
             word_of[token] = number
     parts = tuple(int(place >= row.second) for place in range(len(row))) if len(row.texts) > 1 else ()
-    return Side("text", tuple(codec.pieces(row.ids)), tuple(shown(word.text) for word in words), tuple(word_of), parts)
+    return Side("text", tuple(codec.pieces(row.ids)), tuple(shown(word) for word in words), tuple(word_of), parts)
 
 
 def refuse_search(options: Mapping[str, Any]) -> None:

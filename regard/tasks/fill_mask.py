@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.data.columns import READ
 from regard.encode.inspecting import inspect_row, inspect_texts, refuse_search, row_reader
+from regard.encode.rows import Word
 from regard.errors import ConfigError, CorpusError
 from regard.inspect import Inspection
 from regard.models.interface import LinearOutput
@@ -129,8 +130,11 @@ class MaskFiller:
             return inspect_texts(self.model, reader, text, second)
         row = reader.rows([STAND_IN.join(masked.around)])[0]
         hidden, said = replace(row, ids=tuple(masked.read.ids[0])), self.predict([masked])[0].line
-        found = inspect_row(self.model, self.codec, hidden, said, lambda word: word.replace(STAND_IN, "<mask>"))
-        return replace(found, text=text)
+
+        def shown(word: Word) -> str:
+            return word.text.replace(STAND_IN, "<mask>", 1) if {*word.tokens} & {*masked.places} else word.text
+
+        return replace(inspect_row(self.model, self.codec, hidden, said, shown), text=text)
 
     def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
         """`inspect` for callers who know of no task: `target` is the second text of a pair."""
