@@ -28,7 +28,11 @@ def inspect(
         ),
     ] = None,
     target: Annotated[
-        str | None, in_group(WHAT, help="Output to look at instead of the one that the model finds.")
+        str | None,
+        in_group(
+            WHAT,
+            help="Output to look at instead of the one that the model finds; of an encoder, the second text of a pair.",
+        ),
     ] = None,
     beam: Annotated[int | None, in_group(WHAT, help="Beam size of the search for the output.")] = None,
     checkpoint: Checkpoint = None,
@@ -71,9 +75,16 @@ def inspect(
     from regard.files import write_atomically
 
     write_atomically(path, rendered(found, kind, run.name, chosen, {"block": block, "layer": layer, "head": head}))
-    for each in found:
-        console(quiet).print(each.output, highlight=False, markup=False, soft_wrap=True)
+    for line in [*(each.output for each in found if each.output), *answer(found)]:
+        console(quiet).print(line, highlight=False, markup=False, soft_wrap=True)
     print(path)
+
+
+def answer(found: Sequence[Inspection]) -> list[str]:
+    """Of two texts, which head tells them apart: that which turns a word most surely from one word to another."""
+    from regard.inspect.comparing import turns
+
+    return [str(turn) for turn in turns(*found)[:1]] if len(found) == 2 else []
 
 
 def opened(run: Path, checkpoint: int | None) -> Inspectable:

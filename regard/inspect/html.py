@@ -53,18 +53,19 @@ def page(data: str, title: str) -> str:
     return document(title, style, f"{data}{script}")
 
 
-def shell(title: str) -> str:
-    """The page of a server, which has its script and style beside it."""
-    return document(title, '<link rel="stylesheet" href="page.css">', '<script src="page.js"></script>')
+def shell(title: str, *, pairs: bool = False) -> str:
+    """The page of a server, which has its script and style beside it; `pairs`: the model reads two texts as one."""
+    return document(title, '<link rel="stylesheet" href="page.css">', '<script src="page.js"></script>', pairs=pairs)
 
 
-def document(title: str, style: str, end: str) -> str:
+def document(title: str, style: str, end: str, *, pairs: bool = False) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{escape(title or 'inspect')} – regard</title>"
         '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
         f"{style}</head><body>\n"
-        f'<div id="page" data-title="{escape(title)}"><noscript>This page needs JavaScript.</noscript></div>\n'
+        f'<div id="page" data-title="{escape(title)}"{" data-pairs" * pairs}>'
+        "<noscript>This page needs JavaScript.</noscript></div>\n"
         f"{end}\n</body></html>\n"
     )
 

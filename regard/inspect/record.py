@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -208,11 +209,17 @@ class Inspectable(Protocol):
     """What the command line and the server ask of a model that `regard.load` opens."""
 
     def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
-        """What the model did with one line of text; `target` is its output, where it is not the model's own.
+        """What the model did with one line of text; `target` is its output, where it is not the model's own, and of an
+        encoder the second text of a pair.
 
         `options` are those of its search.
         """
         ...
+
+
+def reads_pairs(model: Inspectable) -> bool:
+    """Whether what is given beside a text is its second text, and not an output."""
+    return "second" in signature(getattr(model, "inspect", model.inspect_line)).parameters
 
 
 def plain(attention: Attention) -> dict[str, Any]:

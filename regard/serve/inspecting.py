@@ -23,7 +23,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from regard.errors import ConfigError, RegardError
 from regard.inspect.html import built, shell
 from regard.inspect.packing import blocks_of, page_data
-from regard.inspect.record import Inspectable, Inspection
+from regard.inspect.record import Inspectable, Inspection, reads_pairs
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
@@ -74,7 +74,7 @@ def inspection_app(model: Inspectable, *, title: str = "", options: dict[str, An
 
     @app.get("/")
     async def front() -> Response:  # pyright: ignore[reportUnusedFunction]
-        return HTMLResponse(shell(title))
+        return HTMLResponse(shell(title, pairs=reads_pairs(model)))
 
     @app.get("/page.js")
     async def script() -> Response:  # pyright: ignore[reportUnusedFunction]

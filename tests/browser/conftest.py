@@ -80,6 +80,26 @@ def look(request: pytest.FixtureRequest, chromium: Any) -> Iterator[Any]:
     context.close()
 
 
+@pytest.fixture(scope="session")
+def axe_core() -> str:
+    """The script of axe-core, which finds what people cannot see, read or reach."""
+    package = pytest.importorskip("axe_playwright_python", reason="no axe-core here; `make setup` installs it")
+    return (Path(package.__file__).parent / "axe.min.js").read_text("utf-8")
+
+
+def violations(page: Any, axe_core: str) -> list[str]:
+    """What axe-core finds on a page that is serious or worse: the rule, the element, and why."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe_core)
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    return [
+        f"{each['id']}: {node['html'][:160]} {node['failureSummary']}"
+        for each in found
+        for node in each["nodes"]
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
 def regard(*arguments: object) -> None:
     """As a user calls it; exit 1 is what `corpus check` says of a bad corpus."""
     command = [sys.executable, "-m", "regard", *map(str, arguments)]

@@ -21,7 +21,7 @@ from regard.inspect.packing import Chosen
 from regard.models import ARCHITECTURES, Shapes
 from regard.text.codecs import WordCodec
 from regard.text.tokenizer import Tokenizer
-from tests.browser.conftest import Seen
+from tests.browser.conftest import SIZES, Seen, violations
 
 Look = Callable[[Path], Seen]
 
@@ -174,6 +174,30 @@ UNNAMED = """() => {
     ];
 }"""
 """Whatever can be reached by a key has a name, ids are unique, the page has a language, a heading and a main part."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", list(SIZES))
+def test_axe_core_finds_nothing_serious(chromium: Any, axe_core: str, file: Path, scheme: str, size: str) -> None:
+    """In every view, with its tables unfolded, light and dark, on a desktop and on a phone."""
+    width, height = SIZES[size]
+    context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    for view in VIEWS:
+        go(Seen(page), view)
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true })")
+        page.wait_for_function("document.querySelectorAll('details:not(:has(table))').length === 0")
+        assert violations(page, axe_core) == [], view
+    context.close()
+
+
+def test_axe_core_would_find_something(chromium: Any, axe_core: str) -> None:
+    """A picture without a text and a button without a name are found, so that finding nothing means something."""
+    page = chromium.new_page()
+    page.set_content("<html lang=en><title>t</title><main><img src='data:,'><button></button></main></html>")
+    assert {each.split(":")[0] for each in violations(page, axe_core)} >= {"image-alt", "button-name"}
+    page.close()
 
 
 def test_the_keyboard_and_the_address(look: Look, file: Path) -> None:

@@ -22,11 +22,12 @@ export class Ask extends Component {
       this.setState({ busy: false, failed: String(error.message || error) });
     }
   }
-  render() {
+  render({ pairs }) {
     const { busy, failed } = this.state;
+    const second = pairs ? "Second text, of a pair in one sequence" : "Output, if it is not the model that should find it";
     return html`<form class="ask" onsubmit=${(event) => this.asked(event)}>
       <label><span>Text</span><textarea name="text" rows="2" dir="auto" required placeholder="a sentence; a second line is compared with it"></textarea></label>
-      <label><span>Output, if it is not the model that should find it</span><input name="target" dir="auto" autocomplete="off" /></label>
+      <label><span>${second}</span><input name="target" dir="auto" autocomplete="off" /></label>
       <button type="submit" disabled=${busy}>${busy ? "Looking …" : "Look inside"}</button>
       ${failed && html`<p class="failed" role="alert">${failed}</p>`}
     </form>`;

@@ -1,8 +1,9 @@
 // Where the numbers come from: blocks in the page itself, or the server. Each is decoded, or fetched, on first use.
 // A head's block: weights (T×K), queries (T×H), keys (K×H), little-endian floats, one behind the other.
 
-const KEPT = 96; // blocks that are held decoded
+const KEPT = 128 * 2 ** 20; // bytes of blocks that are held decoded
 const MADE = 24; // matrices that are held as they are shown
+const FACTS = 4000; // small things that are held: a row, a ranking
 
 export class Store {
   /** `data` describes what was inspected; `read(doc, name)` gives the bytes of a block, or a promise of them. */
@@ -11,7 +12,10 @@ export class Store {
     this.read = read;
     this.changed = changed;
     this.blocks = new Map();
+    this.held = 0;
     this.made = new Map();
+    this.facts = new Map();
+    this.sums = new Map();
     this.failed = "";
   }
 
@@ -21,13 +25,18 @@ export class Store {
   }
 
   /** What `make` gives, made once as long as it is among the latest; null is made again. */
-  memo(key, make) {
-    if (this.made.has(key)) return this.made.get(key);
+  memo(key, make, table = this.made, most = MADE) {
+    if (table.has(key)) return table.get(key);
     const found = make();
     if (found === null) return null;
-    this.made.set(key, found);
-    if (this.made.size > MADE) this.made.delete(this.made.keys().next().value);
+    table.set(key, found);
+    if (table.size > most) table.delete(table.keys().next().value);
     return found;
+  }
+
+  /** The same for what is small, so that a block can be let go once something was made of it. */
+  fact(key, make) {
+    return this.memo(key, make, this.facts, FACTS);
   }
 
   /** The bytes of a block, or null while they are on their way. */
@@ -53,9 +62,12 @@ export class Store {
 
   keep(key, bytes) {
     this.blocks.set(key, bytes);
-    for (const old of this.blocks.keys()) {
-      if (this.blocks.size <= KEPT) break;
-      if (old !== key && this.blocks.get(old) !== null) this.blocks.delete(old);
+    this.held += bytes.length;
+    for (const [old, held] of this.blocks) {
+      if (this.held <= KEPT) break;
+      if (old === key || held === null) continue;
+      this.blocks.delete(old);
+      this.held -= held.length;
     }
     return bytes;
   }
@@ -89,21 +101,22 @@ export class Store {
   /** The mean of some heads: of a layer's, or of all layers'. Null while something is on its way. */
   mean(doc, attentions) {
     const { queries, keys } = attentions[0];
-    const sum = new Float64Array(queries * keys);
-    let count = 0;
+    const name = `${this.documents[doc].id}/${attentions.map((each) => each.block)}`;
+    const begun = () => ({ sum: new Float64Array(queries * keys), added: new Set() });
+    const { sum, added } = this.memo(name, begun, this.sums, 2); // heads are added as they come, and may then be let go
     let waiting = false;
     for (const attention of attentions) {
       for (const head of attention.shown) {
+        const own = `${attention.block}/${head}`;
+        if (added.has(own)) continue;
         const found = this.head(doc, attention, head);
-        if (found === null) waiting = true;
-        else {
-          count += 1;
-          for (let cell = 0; cell < sum.length; cell += 1) sum[cell] += found.weights[cell];
-        }
+        if (found === null) { waiting = true; continue; }
+        added.add(own);
+        for (let cell = 0; cell < sum.length; cell += 1) sum[cell] += found.weights[cell];
       }
     }
     if (waiting) return null;
-    return Float32Array.from(sum, (value) => value / count);
+    return Float32Array.from(sum, (value) => value / added.size);
   }
 }
 

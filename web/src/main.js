@@ -32,7 +32,7 @@ class App extends Component {
     watchColours(this.redraw);
     window.addEventListener("resize", this.redraw);
   }
-  render({ serves, title }) {
+  render({ serves, title, pairs }) {
     const { store } = this;
     const scene = store.documents.length ? new Scene(store) : null;
     const wanted = selection().view;
@@ -40,7 +40,7 @@ class App extends Component {
     const view = name && VIEWS[name];
     return html`<header><h1>regard <span>${title}</span></h1></header>
       <main>
-        ${serves && html`<${Ask} found=${(data) => { store.describe(data); select({ doc: 0, query: 0, key: 0 }); }} />`}
+        ${serves && html`<${Ask} pairs=${pairs} found=${(data) => { store.describe(data); select({ doc: 0, other: 1, query: -1, key: 0, node: 0, word: "" }); }} />`}
         ${store.failed && html`<p class="failed" role="alert">${store.failed}</p>`}
         ${scene && html`<${Sentence} doc=${scene.doc} />
           <${Views} scene=${scene} name=${name} />
@@ -54,7 +54,7 @@ function start() {
   const carried = embedded();
   const root = document.getElementById("page");
   const title = root.getAttribute("data-title") ?? "";
-  render(html`<${App} data=${carried?.data ?? { documents: [], words: [] }} read=${carried?.read ?? fetched} serves=${carried === null} title=${title} />`, root);
+  render(html`<${App} data=${carried?.data ?? { documents: [], words: [] }} read=${carried?.read ?? fetched} serves=${carried === null} title=${title} pairs=${root.hasAttribute("data-pairs")} />`, root);
 }
 
 start();

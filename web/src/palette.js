@@ -1,5 +1,7 @@
 // Colours. Weights go from the paper's colour to the ink's, ordered by lightness, so that they can be read without
 // colour vision and in print. Signed numbers go from orange over grey to blue; the number itself is always there as text.
+import { rgb } from "d3-color";
+import { interpolateLab, piecewise, quantize } from "d3-interpolate";
 
 const LIGHT = ["#f6f8fb", "#cfe0f1", "#8fbbe0", "#4a90cb", "#1b5f9f", "#0a2f5c"];
 const DARK = ["#161b22", "#1c3550", "#26598c", "#3f8acb", "#8cc0ec", "#eef6ff"];
@@ -9,19 +11,12 @@ const HEADS_LIGHT = ["#0072b2", "#c14a00", "#00755a", "#a8327d", "#8a6d00", "#4b
 const HEADS_DARK = ["#56b4e9", "#ff9a4d", "#33c9a0", "#f08cc8", "#e6c84c", "#a3a3ff", "#ff8a80", "#cccccc"];
 const STEPS = 256;
 
-function channels(colour) {
-  return [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16));
-}
-
+/** `stops` as a table of colours, evenly spaced and mixed in Lab, in which equal steps look equal. */
 function ramp(stops) {
-  const points = stops.map(channels);
-  const table = [];
-  for (let step = 0; step < STEPS; step += 1) {
-    const at = (step / (STEPS - 1)) * (points.length - 1);
-    const below = Math.min(Math.floor(at), points.length - 2);
-    table.push(points[below].map((value, channel) => Math.round(value + (points[below + 1][channel] - value) * (at - below))));
-  }
-  return table;
+  return quantize(piecewise(interpolateLab, stops), STEPS).map((colour) => {
+    const { r, g, b } = rgb(colour);
+    return [r, g, b].map(Math.round);
+  });
 }
 
 const RAMPS = { light: ramp(LIGHT), dark: ramp(DARK), signedLight: ramp(SIGNED_LIGHT), signedDark: ramp(SIGNED_DARK) };
@@ -41,6 +36,11 @@ function at(table, share) {
   return table[Math.max(0, Math.min(STEPS - 1, Math.round(share * (STEPS - 1))))];
 }
 
+/** [red, green, blue] of a number between −1 and 1. */
+export function signedChannels(value) {
+  return at(isDark() ? RAMPS.signedDark : RAMPS.signedLight, (value + 1) / 2);
+}
+
 /** [red, green, blue] of a weight between 0 and 1. */
 export function weightChannels(value) {
   return at(isDark() ? RAMPS.dark : RAMPS.light, value);
@@ -50,9 +50,18 @@ export function css([red, green, blue]) {
   return `rgb(${red} ${green} ${blue})`;
 }
 
-/** Black or white, whichever is read better on a colour. */
-export function inkOn([red, green, blue]) {
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#10151c" : "#ffffff";
+/** How light a colour is, 0 … 1 (WCAG's relative luminance). */
+function luminance(channels) {
+  const [red, green, blue] = channels.map((value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** Black or white, whichever stands out more: by at least 4.58 : 1 on any colour. */
+export function inkOn(channels) {
+  return luminance(channels) > 0.179 ? "#000000" : "#ffffff";
 }
 
 export function headColour(head) {

@@ -29,9 +29,10 @@ export function groupsOf(doc) {
   return groups;
 }
 
-/** Which block is shown first: attention over the source, where there is one. */
-function usual(groups) {
-  return groups.has("decoder.cross") ? "decoder.cross" : [...groups.keys()][0];
+/** Which block is shown first: attention over the source, where there is one; to compare, what both sentences share. */
+function usual(groups, view) {
+  const wanted = view === "compare" ? "encoder.self" : "decoder.cross";
+  return groups.has(wanted) ? wanted : [...groups.keys()][0];
 }
 
 export class Scene {
@@ -41,7 +42,7 @@ export class Scene {
     this.number = clamp(Math.round(chosen.doc), 0, store.documents.length - 1);
     this.doc = store.documents[this.number];
     this.groups = groupsOf(this.doc);
-    this.block = this.groups.has(chosen.block) ? chosen.block : usual(this.groups);
+    this.block = this.groups.has(chosen.block) ? chosen.block : usual(this.groups, chosen.view);
     this.layers = this.groups.get(this.block) ?? [];
     this.isMean = chosen.layer < 0 && this.layers.length > 1;
     const found = this.layers.find((attention) => attention.layer === chosen.layer);

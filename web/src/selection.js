@@ -8,14 +8,14 @@ const DEFAULTS = {
   layer: 0, // −1: the mean of all
   head: -1, // −1: the mean of all
   heads: "", // of the head view: "0.2.3"; empty: all
-  query: 0, // the chosen token that looks
+  query: -1, // the chosen token that looks; −1: none is chosen yet
   key: 0, // the chosen token that is looked at
   feature: 0, // of the neuron view
   follow: 0, // of the head view: only the chosen token's lines
   words: 0, // tokens of a word are one
   symbols: 1, // symbols such as </s> are shown
   pair: "", // of a sentence pair: AA, AB, BA, BB
-  least: 0.02, // of the head view: weights below it have no line
+  least: 0.1, // of the head view: weights below it have no line
   node: 0, // of the search view
   word: "", // of the embedding view
 };

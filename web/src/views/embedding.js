@@ -22,12 +22,26 @@ function Cosines({ matrix, layer }) {
     })}</tr>`)}</tbody></table>`;
 }
 
+/** The mean cosine of all pairs of places, at a layer. */
+function meanCosine({ places, cosines }, layer) {
+  let [sum, count] = [0, 0];
+  places.forEach((_, one) => places.forEach((_, two) => {
+    if (one < two) { sum += cosines[layer][one][two]; count += 1; }
+  }));
+  return sum / count;
+}
+
+/** What is shown first: the word that its company changes most. */
+function mostChanged(words) {
+  const change = (each) => meanCosine(each, 0) - meanCosine(each, each.cosines.length - 1);
+  return words.reduce((best, each) => (change(each) > change(best) ? each : best));
+}
+
 export function Embedding({ scene }) {
   const { words } = scene.store;
-  const chosen = words.find((each) => each.word === scene.chosen.word) ?? words[0];
+  const chosen = words.find((each) => each.word === scene.chosen.word) ?? mostChanged(words);
   const last = chosen.cosines.length - 1;
-  const pairs = chosen.places.flatMap((_, one) => chosen.places.map((_, two) => [one, two]).filter(([a, b]) => a < b));
-  const mean = (layer) => pairs.reduce((sum, [one, two]) => sum + chosen.cosines[layer][one][two], 0) / pairs.length;
+  const mean = (layer) => meanCosine(chosen, layer);
   return html`<${View} name="embedding" ready=${true} title="Embedding"
     about="A word begins with one vector wherever it stands (but for its position); each layer mixes in what is around it, so the same word in other company becomes another vector. Cosine 1 means the same direction.">
     <label class="slider">word <select onchange=${(event) => select({ word: event.currentTarget.value })}>

@@ -1,5 +1,6 @@
 // Lines between the two sentences, a colour for each head; a token that is clicked is followed alone.
-import { html, short, shown } from "../html.js";
+import { linkHorizontal } from "d3-shape";
+import { clamp, html, short, shown } from "../html.js";
 import { headColour } from "../palette.js";
 import { select } from "../selection.js";
 import { WeightTable } from "../table.js";
@@ -7,8 +8,11 @@ import { Readout, View } from "./frame.js";
 
 const MOST_LINES = 4000;
 const ROW = 26;
-const COLUMN = 190;
-const GAP = 260;
+const HEADING = 24;
+const COLUMN = 170; // of tokens
+const LEAST_GAP = 180; // between the two
+const MOST_GAP = 460;
+const CURVE = linkHorizontal();
 
 /** Which heads are shown: those of the selection, or all. */
 export function shownHeads(scene) {
@@ -68,9 +72,10 @@ export function Heads({ scene }) {
   const ready = weights.every((each) => each !== null);
   const { rows, columns } = scene;
   const { lines, count } = ready ? linesOf(scene, heads, weights) : { lines: [], count: 0 };
-  const height = Math.max(rows.length, columns.length) * ROW + 8;
-  const middle = (place) => (place + 0.5) * ROW + 4;
-  const across = COLUMN + GAP;
+  const height = Math.max(rows.length, columns.length) * ROW + HEADING + 8;
+  const middle = (place) => HEADING + (place + 0.5) * ROW;
+  const gap = clamp(window.innerWidth - 2 * COLUMN - 160, LEAST_GAP, MOST_GAP);
+  const across = COLUMN + gap;
   const follow = (place) => {
     const again = scene.chosen.follow && place === scene.row;
     select({ query: rows[place].tokens[0], follow: again ? 0 : 1 });
@@ -90,9 +95,11 @@ export function Heads({ scene }) {
       oninput=${(event) => select({ least: Number(event.currentTarget.value) })} /> <span>${scene.chosen.least}</span></label>
     <${Readout}>${said}<//>
     ${ready && html`<div class="wide"><svg class="lines" width=${across + COLUMN + 12 * heads.length + 16} height=${height} role="group" aria-label="Lines between tokens">
+      <text class="axis" x=${COLUMN - 8} y="12" text-anchor="end">${scene.querySide.name}: what looks</text>
+      <text class="axis" x=${across + 8} y="12">${scene.keySide.name}: what is looked at</text>
       <g aria-hidden="true">${lines.map(({ head, row, column, value }) => html`<path
-        d=${`M${COLUMN} ${middle(row)} C${COLUMN + GAP / 2} ${middle(row)} ${COLUMN + GAP / 2} ${middle(column)} ${across} ${middle(column)}`}
-        stroke=${headColour(head)} stroke-opacity=${0.12 + 0.88 * value} stroke-width=${0.6 + 3.4 * value}
+        d=${CURVE({ source: [COLUMN, middle(row)], target: [across, middle(column)] })}
+        stroke=${headColour(head)} stroke-opacity=${0.1 + 0.85 * value} stroke-width=${0.8 + 4.2 * value}
         data-head=${head} data-row=${row} data-column=${column} data-value=${value} />`)}</g>
       ${rows.map((part, place) => html`<${Token} part=${part} place=${place} x=${COLUMN} y=${middle(place)} anchor="end"
         chosen=${Boolean(scene.chosen.follow) && place === scene.row} act=${() => follow(place)} focusable=${true}

@@ -1,17 +1,18 @@
 // Every layer and head as a small map.
-import { Canvas, html } from "../html.js";
+import { Canvas, clamp, html } from "../html.js";
 import { drawImage, image } from "../palette.js";
 import { nameOf } from "../scene.js";
 import { select } from "../selection.js";
 import { View } from "./frame.js";
 
-const SIZE = 72;
+const LEAST = 56; // pixels of a map
+const MOST = 148;
 
-function Thumbnail({ scene, attention, head, number, bytes }) {
+function Thumbnail({ scene, attention, head, number, bytes, size }) {
   const [rows, columns] = attention.overview;
   const cells = bytes.subarray(number * rows * columns, (number + 1) * rows * columns);
   const chosen = attention.layer === scene.attention.layer && head === scene.head;
-  const scale = SIZE / Math.max(rows, columns);
+  const scale = size / Math.max(rows, columns);
   const width = Math.max(8, Math.round(columns * scale));
   const height = Math.max(8, Math.round(rows * scale));
   const mirrored = scene.keySide.direction === "rtl";
@@ -29,6 +30,7 @@ export function Model({ scene }) {
   const maps = scene.layers.map((attention) => scene.store.bytes(scene.number, `${attention.block}/overview`));
   const ready = maps.every((each) => each !== null);
   const heads = [...new Set(scene.layers.flatMap((attention) => attention.shown))].sort((a, b) => a - b);
+  const size = clamp(Math.floor((Math.min(window.innerWidth, 1240) - 140) / heads.length) - 18, LEAST, MOST);
   return html`<${View} name="model" ready=${ready} title="Model view"
     about=${`${nameOf(scene.block)}: every layer (down) and head (across) at a glance. Choose one to enlarge it.`}>
     <div class="wide"><table class="model"><thead><tr><td></td>
@@ -36,7 +38,7 @@ export function Model({ scene }) {
     </tr></thead><tbody>${scene.layers.map((attention, row) => html`<tr>
       <th scope="row">layer ${attention.layer}</th>
       ${heads.map((head) => html`<td>${attention.shown.includes(head) && ready && html`<${Thumbnail} scene=${scene}
-        attention=${attention} head=${head} number=${attention.shown.indexOf(head)} bytes=${maps[row]} />`}</td>`)}
+        attention=${attention} head=${head} number=${attention.shown.indexOf(head)} size=${size} bytes=${maps[row]} />`}</td>`)}
     </tr>`)}</tbody></table></div>
   <//>`;
 }

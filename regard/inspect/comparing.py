@@ -1,0 +1,105 @@
+"""Two texts that differ in a word: which head looks elsewhere in the second, and so tells them apart.
+
+The page says the same (`web/src/changes.js`), and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+
+from regard.inspect.record import NO_WORD, Attention, Inspection, Side
+
+USUAL = "encoder.self"
+MOST_CELLS = 4_000_000
+"""Heads × words that look × words looked at; beyond, no answer is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A head in which one word looks most at one word in the first text, and at another in the second."""
+
+    block: str
+    head: int
+    word: str
+    at: tuple[str, str]
+    weights: tuple[float, float]
+    change: float
+    """How much of the attention goes elsewhere, 0 … 1."""
+
+    @property
+    def sureness(self) -> float:
+        return self.change * min(self.weights)
+
+    def __str__(self) -> str:
+        side, layer, kind = self.block.split(".")
+        (one, two), (first, second) = self.at, self.weights
+        return (
+            f"“{self.word}” looks at “{one}” ({first:.2f}) in the first text and at “{two}” ({second:.2f}) in the "
+            f"second: {side} {kind}, layer {layer}, head {self.head}"
+        )
+
+
+def turns(one: Inspection, other: Inspection, group: str = "") -> list[Turn]:
+    """Of one kind of attention, every head that turns a word which stands in both texts, the surest first.
+
+    By default that of the encoder to itself, or the first that the model has.
+    """
+    found: list[Turn] = []
+    groups = [each.group for each in one.attentions]
+    group = group or (USUAL if USUAL in groups else groups[0] if groups else "")
+    blocks = {each.block: each for each in other.attentions}
+    for attention in one.attentions:
+        if attention.group == group and attention.block in blocks:
+            found += turns_of(attention, blocks[attention.block])
+    return sorted(found, key=lambda turn: -turn.sureness)
+
+
+def turns_of(one: Attention, other: Attention) -> list[Turn]:
+    """Of one attention, in both texts."""
+    if one.weights.size > MOST_CELLS:
+        return []
+    rows = [pair for pair in counterparts(one.queries, other.queries) if same_word(one.queries, other.queries, pair)]
+    columns = counterparts(one.keys, other.keys)
+    found: list[Turn] = []
+    for head in range(min(one.heads, other.heads)):
+        for row, twin in rows:
+            first, second = one.weights[head, row], other.weights[head, twin]
+            best = int(first.argmax()), int(second.argmax())
+            if best not in columns:
+                at = face(one.keys.tokens[best[0]]), face(other.keys.tokens[best[1]])
+                weights = float(first[best[0]]), float(second[best[1]])
+                word, change = face(one.queries.tokens[row]), distance(first, second, columns)
+                found.append(Turn(one.block, head, word, at, weights, change))
+    return found
+
+
+def counterparts(one: Side, other: Side) -> list[tuple[int, int]]:
+    """Tokens that correspond: equal ones in order, and what stands between them where there is as much of it."""
+    matcher = SequenceMatcher(None, one.tokens, other.tokens, autojunk=False)
+    equal = [(a + n, b + n) for a, b, size in matcher.get_matching_blocks() for n in range(size)]
+    pairs = list(equal)
+    for (a, b), (c, d) in pairwise([(-1, -1), *equal, (len(one), len(other))]):
+        if c - a == d - b:
+            pairs += [(a + n, b + n) for n in range(1, c - a)]
+    return sorted(pairs)
+
+
+def same_word(one: Side, other: Side, pair: tuple[int, int]) -> bool:
+    return one.word_of[pair[0]] != NO_WORD and one.tokens[pair[0]] == other.tokens[pair[1]]
+
+
+def distance(one: Float[np.ndarray, " K"], other: Float[np.ndarray, " L"], pairs: Sequence[tuple[int, int]]) -> float:
+    """Half the sum of the differences; what has no counterpart counts whole."""
+    common = sum(min(float(one[i]), float(other[j])) for i, j in pairs)
+    return max(0.0, 1.0 - common)
+
+
+def face(token: str) -> str:
+    """A token as people read it: without the mark of the space in front of it."""
+    return token.removeprefix("▁") or token

@@ -1,0 +1,118 @@
+// What changes between two sentences: words that correspond, and by how much a head looks elsewhere.
+// regard/inspect/comparing.py says the same in Python, and a test compares the two.
+import { folded, shownParts } from "./fold.js";
+
+const MOST_CELLS = 4_000_000; // beyond, no word is looked for, and the first is taken
+
+/** Pairs [place in one, place in other] of equal texts in order: the longest common subsequence. */
+export function matched(one, other) {
+  const table = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
+  for (let i = one.length - 1; i >= 0; i -= 1) {
+    for (let j = other.length - 1; j >= 0; j -= 1) {
+      table[i][j] = one[i] === other[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+    }
+  }
+  const pairs = [];
+  for (let i = 0, j = 0; i < one.length && j < other.length;) {
+    if (one[i] === other[j]) { pairs.push([i, j]); i += 1; j += 1; }
+    else if (table[i + 1][j] >= table[i][j + 1]) i += 1;
+    else j += 1;
+  }
+  return pairs;
+}
+
+/** The same, and what stands between two of them side by side, where there is as much of it: "tired" and "wide". */
+export function counterparts(one, other) {
+  const pairs = [];
+  let [i, j] = [0, 0];
+  for (const [nextOne, nextOther] of [...matched(one, other), [one.length, other.length]]) {
+    if (nextOne - i === nextOther - j) for (let gap = 0; gap < nextOne - i; gap += 1) pairs.push([i + gap, j + gap]);
+    if (nextOne < one.length) pairs.push([nextOne, nextOther]);
+    [i, j] = [nextOne + 1, nextOther + 1];
+  }
+  return pairs;
+}
+
+/** Half the sum of the differences, 0 … 1: how much of the attention goes elsewhere. What has no counterpart counts whole. */
+export function distance(one, other, pairs) {
+  let common = 0;
+  for (const [i, j] of pairs) common += Math.min(one[i], other[j]);
+  return Math.max(0, 1 - common);
+}
+
+export function bestOf(values) {
+  let best = 0;
+  values.forEach((value, place) => { if (value > values[best]) best = place; });
+  return best;
+}
+
+/** The words of one attention in two sentences, and which correspond. */
+export class Twins {
+  constructor(scene, number) {
+    const { store, chosen } = scene;
+    const doc = store.documents[number];
+    const fold = { words: chosen.words, symbols: chosen.symbols };
+    this.scene = scene;
+    this.number = number;
+    this.rows = shownParts(scene.querySide, fold);
+    this.columns = shownParts(scene.keySide, fold);
+    this.layers = scene.layers.flatMap((attention) => {
+      const twin = doc.attentions.find((each) => each.block === attention.block);
+      return twin ? [{ attention, twin, heads: attention.shown.filter((head) => twin.shown.includes(head)) }] : [];
+    });
+    const twin = this.layers[0]?.twin;
+    this.otherRows = twin ? shownParts(doc.sides[twin.query_side], fold) : [];
+    this.otherColumns = twin ? shownParts(doc.sides[twin.key_side], fold) : [];
+    const texts = (parts) => parts.map((part) => part.text);
+    this.rowPairs = counterparts(texts(this.rows), texts(this.otherRows));
+    this.columnPairs = counterparts(texts(this.columns), texts(this.otherColumns));
+    this.key = [scene.doc.id, doc.id, fold.words, fold.symbols].join("/");
+  }
+
+  /** The row of the other sentence that corresponds to one of this. */
+  otherRow(row) {
+    const pair = this.rowPairs.find(([place]) => place === row);
+    return pair ? pair[1] : Math.min(row, this.otherRows.length - 1);
+  }
+
+  /** A head's two rows for a word, with how much they differ; null while they are on their way. */
+  look({ attention, twin }, head, row) {
+    const { store, number } = this.scene;
+    return store.fact(`${this.key}/${attention.block}/${head}/${row}`, () => {
+      const first = store.head(number, attention, head);
+      const second = store.head(this.number, twin, head);
+      if (first === null || second === null) return null;
+      return this.compared(attention, twin, head, row, first.weights, second.weights);
+    });
+  }
+
+  compared(attention, twin, head, row, first, second) {
+    const one = folded(first, attention.keys, [this.rows[row]], this.columns);
+    const two = folded(second, twin.keys, [this.otherRows[this.otherRow(row)]], this.otherColumns);
+    const best = [bestOf(one), bestOf(two)];
+    const turns = !this.columnPairs.some(([i, j]) => i === best[0] && j === best[1]);
+    return { layer: attention.layer, head, one, two, best, turns, change: distance(one, two, this.columnPairs) };
+  }
+
+  /** Every head for a word, what changes most first; null while something is on its way. */
+  ranking(row) {
+    const found = this.layers.flatMap((layer) => layer.heads.map((head) => this.look(layer, head, row)));
+    return found.includes(null) ? null : found.sort((a, b) => b.change - a.change);
+  }
+
+  /** Of the words that stand in both, the one that some head turns most surely from one word to another; else row 0. */
+  mostTurned() {
+    const heads = this.layers.reduce((sum, layer) => sum + layer.heads.length, 0);
+    if (this.rows.length * this.columns.length * heads > MOST_CELLS) return 0;
+    const same = this.rowPairs.filter(([i, j]) => this.rows[i].word >= 0 && this.rows[i].text === this.otherRows[j].text);
+    const scored = same.map(([row]) => [row, this.ranking(row)]);
+    if (scored.some(([, ranking]) => ranking === null)) return null;
+    const best = scored.map(([row, ranking]) => [row, Math.max(...ranking.map(sureness))]);
+    return best.sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+  }
+}
+
+/** How surely a head turns: what changes, as far as it knows where it looks in both. */
+export function sureness({ one, two, best, turns, change }) {
+  return turns ? change * Math.min(one[best[0]], two[best[1]]) : 0;
+}
