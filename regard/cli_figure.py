@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli_options import Quiet, console
 from regard.figures import FIGURES, Figure, Options
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 USUAL = Options()
 KINDS = ("png", "svg")
+DEMO = "demo-run"
+"""Where the translator is trained, where none is given; found there, it is taken."""
+OF_RUN = ", ".join(name for name, figure in FIGURES.items() if figure.of_run)
 NAMES = "; ".join(f"{name}: {figure.purpose}" for name, figure in FIGURES.items())
 
 
@@ -27,13 +31,22 @@ def figure(
             metavar="FILE",
         ),
     ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"A translator for {OF_RUN}; by default the demo's, trained beside the figures (a few minutes).",
+            metavar="RUN",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="First random seed.", min=0)] = USUAL.seed,
     repeats: Annotated[int, typer.Option(help="Number of seeds to average over.", min=1)] = USUAL.repeats,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw a figure.
 
-    What it shows is computed or measured anew, by the functions and on the models of this package.
+    What it shows is computed or measured anew, by the functions and on the models of this package; some are trained
+    for it, which takes seconds to a minute.
     """
     from regard.errors import ConfigError
 
@@ -41,14 +54,30 @@ def figure(
         raise ConfigError(f"--seed {seed} is too large: the seeds from it on must be below 2^63")
     wanted = {name: known(name)} if name != "all" else FIGURES
     places = {each: outputs(place_of(each, name, out)) for each in wanted}
+    if run is None and any(found.of_run for found in wanted.values()):
+        run = demo_run(next(iter(places.values()))[0].parent / DEMO, seed, quiet)
+    told = console(quiet)
+    options = Options(seed, repeats, run, lambda note: told.print(note, highlight=False, markup=False))
     for each, found in wanted.items():
-        picture = found.measure(Options(seed, repeats))
+        picture = found.measure(options)
         write(picture, places[each])
         files = [str(path) for path in places[each]]
         if as_json:
             print(json.dumps(picture.to_json() | {"files": files}))
         else:
             print(f"{picture.title}\n{picture.note}\n{' and '.join(files)}")
+
+
+def demo_run(path: Path, seed: int, quiet: bool) -> Path:
+    """The demo's translator, trained if it is not there."""
+    from regard.demo import read_results, train_demo
+    from regard.run import RunDirectory
+
+    found = read_results(RunDirectory(path))
+    if found is None or found["seed"] != seed:
+        console(quiet).print(f"a translator is trained in {path}; --run RUN takes another", highlight=False)
+        train_demo(path, seed, console(quiet))
+    return path
 
 
 def place_of(figure: str, asked: str, out: Path | None) -> Path:

@@ -130,12 +130,18 @@ def temperature() -> Picture:
     )
 
 
+def multiplication_curves(lengths: Sequence[int], width: int) -> tuple[Curve, Curve]:
+    """Of a layer of self-attention and of recurrence (Table 1)."""
+    return (
+        Curve("self-attention, n²·d", tuple(float(n * n * width) for n in lengths)),
+        Curve("recurrence, n·d²", tuple(float(n * width * width) for n in lengths)),
+    )
+
+
 def multiplications() -> Picture:
     width, step = 512, 16
     lengths = [number * step for number in range(1, 65)]
-    costs = {
-        "self-attention, n²·d": [n * n * width for n in lengths],
-        "recurrence, n·d²": [n * width * width for n in lengths],
+    others = {
         "convolution of width 3, 3·n·d²": [3 * n * width * width for n in lengths],
         "self-attention over 64 neighbours, 64·n·d": [64 * n * width for n in lengths],
     }
@@ -150,7 +156,10 @@ def multiplications() -> Picture:
                 "multiplications in a layer",
                 "length n",
                 "multiplications",
-                tuple(Curve(name, tuple(map(float, values))) for name, values in costs.items()),
+                (
+                    *multiplication_curves(lengths, width),
+                    *(Curve(name, tuple(map(float, values))) for name, values in others.items()),
+                ),
                 step=step,
                 start=step,
             ),

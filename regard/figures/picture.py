@@ -1,4 +1,4 @@
-"""A picture as data: panels with curves, cells or bars, side by side. `drawing` draws it, `--json` prints it."""
+"""A picture as data: panels with curves, cells, bars, branches or routes. `drawing` draws it, `--json` prints it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,10 @@ class Grid:
     columns: tuple[str, ...] = ()
     written: bool = False
     """Whether each number stands in its cell."""
+    most: float | None = None
+    """What the darkest colour means; None: the largest number."""
+    marked: tuple[int, ...] = ()
+    """Rows that are what the picture is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +59,50 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
+class Node:
+    """A token of a search: where it stands, and what became of it."""
+
+    text: str
+    parent: int
+    step: int
+    line: int
+    probability: float
+    total: float
+    """The log-probability so far."""
+    won: bool = False
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """A tree that grows from left to right."""
+
+    title: str
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Points of the unit square, and a closed way through them."""
+
+    title: str
+    points: tuple[tuple[float, float], ...]
+    order: tuple[int, ...]
+
+
+Part = Panel | Grid | Bars | Branches | Route
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
-    """What a figure shows, and in a sentence how it was measured."""
+    """What a figure shows, and in a paragraph what is to be seen and how it was measured."""
 
     name: str
     title: str
     note: str
-    panels: tuple[Panel | Grid | Bars, ...]
+    panels: tuple[Part, ...]
+    columns: int = 0
+    """Panels side by side; 0: all of them."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -8,13 +8,36 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from regard.figures import FIGURES, Bars, Curve, Grid, Options, Panel, Picture, vanishing_gradient
+from regard.decode.config import SearchConfig
+from regard.decode.translate import Translator
+from regard.errors import ConfigError
+from regard.figures import (
+    FIGURES,
+    Bars,
+    Branches,
+    Curve,
+    Grid,
+    Options,
+    Panel,
+    Picture,
+    Route,
+    cost,
+    headline,
+    intra_attention,
+    tour,
+    translator,
+)
 from regard.figures.drawing import power, rendered
 from regard.figures.vanishing_gradient import MODELS, POSITIONS, averaged, linear_norms, model_norms
+from regard.models import ARCHITECTURES, Shapes
+from regard.text.codecs import WordCodec
+from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE
+from regard.text.tokenizer import Tokenizer
 from tests.e2e.toolbox import Outcome
 
 Call = Callable[..., Outcome]
@@ -132,7 +155,6 @@ def test_what_cannot_be_drawn_is_refused(arguments: tuple[str, ...], message: st
 
 
 def test_every_figure_has_a_purpose() -> None:
-    assert FIGURES["vanishing-gradient"].measure is vanishing_gradient
     assert all(figure.purpose for figure in FIGURES.values())
 
 
@@ -149,13 +171,119 @@ def of(name: str) -> Picture:
     return FIGURES[name].measure(Options())
 
 
+def is_drawn(picture: Picture, name: str) -> None:
+    assert picture.name == name
+    assert len(picture.note.split()) > 20, "one paragraph of explanation"
+    assert rendered(picture, "svg").count(b"<svg") == 1
+    json.dumps(picture.to_json())
+
+
+TRAINED = ("headline", "intra-attention", "six-words", "tour", "cost", "vanishing-gradient")
+
+
 def test_every_computed_figure_is_drawn() -> None:
     for name, figure in FIGURES.items():
-        if name != "vanishing-gradient":
-            picture = figure.measure(Options())
-            assert picture.name == name
-            assert len(picture.note.split()) > 20, "one paragraph of explanation"
-            assert rendered(picture, "svg").count(b"<svg") == 1
+        if name not in TRAINED and not figure.of_run:
+            is_drawn(figure.measure(Options()), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "short"),
+    [
+        ("headline", headline, {"STEPS": 2}),
+        ("intra-attention", intra_attention, {"STEPS": 2, "SENTENCES": 60}),
+        ("tour", tour, {"STEPS": 2}),
+        ("cost", cost, {"POINTS": 2, "ROUNDS": 1}),
+    ],
+)
+def test_every_trained_figure_is_drawn(name: str, module: Any, short: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After next to no training: that it can be learnt is shown below, and in the gallery."""
+    for constant, value in short.items():
+        monkeypatch.setattr(module, constant, value)
+    said: list[str] = []
+    is_drawn(FIGURES[name].measure(Options(say=said.append)), name)
+    assert said, "how far it is"
+
+
+def test_six_words_are_learnt() -> None:
+    """SPEC, example 9: the right word has at least 0.8 at every position."""
+    target, trained = of("six-words").panels
+    assert isinstance(target, Grid)
+    assert isinstance(trained, Grid)
+    for right, found in zip(target.values, trained.values, strict=True):
+        assert sum(right) == 1.0
+        assert found[right.index(1.0)] >= 0.8
+
+
+def test_a_tour_visits_every_point_and_the_shortest_is_not_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tour, "STEPS", 2)
+    found, best = of("tour").panels
+    assert isinstance(found, Route)
+    assert isinstance(best, Route)
+    assert sorted(found.order) == sorted(best.order) == list(range(tour.POINTS))
+    assert float(best.title.split()[-1]) <= float(found.title.split()[-1])
+
+
+@pytest.mark.verify
+def test_headlines_and_tours_are_learnt() -> None:
+    picture = of("headline")
+    assert headline.SHOWN[1] in picture.title
+    found, best = of("tour").panels
+    assert isinstance(found, Route)
+    assert isinstance(best, Route)
+    assert float(found.title.split()[-1]) <= 1.1 * float(best.title.split()[-1])
+
+
+# --- figures of a translator
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A translator that has learnt nothing, but knows the words."""
+    words = {word for pair in (ANIMAL_TIRED, ANIMAL_WIDE) for text in pair for word in text.split()}
+    codec = WordCodec(sorted({*words, *translator.REASONS, *(f"{each}." for each in translator.REASONS)}))
+    torch.manual_seed(3)
+    config = ARCHITECTURES["transformer"].config(
+        width=12, heads=3, feedforward=11, encoder_layers=2, decoder_layers=1, dropout=0.0
+    )
+    model: Any = ARCHITECTURES["transformer"].build(config, Shapes({"source": codec.size, "target": codec.size})).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    own = Translator(model=model, tokenizer=Tokenizer.pair(codec, codec), config=SearchConfig(beam=3, max_extra=2))
+    monkeypatch.setattr(translator, "opened", lambda _: own)
+    return Path("runs/demo")
+
+
+def test_every_figure_of_a_translator_is_drawn(run: Path) -> None:
+    for name, figure in FIGURES.items():
+        if figure.of_run:
+            is_drawn(figure.measure(Options(run=run)), name)
+            with pytest.raises(ConfigError, match="give one with --run RUN"):
+                figure.measure(Options())
+
+
+def test_it_by_head_is_what_the_model_did(run: Path) -> None:
+    own = translator.opened(run)
+    tired, wide = FIGURES["it"].measure(Options(run=run)).panels
+    for grid, text in ((tired, ANIMAL_TIRED[0]), (wide, ANIMAL_WIDE[0])):
+        assert isinstance(grid, Grid)
+        found = own.inspect(text)
+        place = found.sides[0].tokens.index("it")
+        assert grid.values[4] == pytest.approx(found["encoder.1.self"].weights[1, place])
+        assert len(grid.values) == 2 * 3
+        assert sum(grid.values[0]) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_beam_tree_has_every_node_once_and_no_two_in_one_place(run: Path) -> None:
+    (tree,) = FIGURES["beam-tree"].measure(Options(run=run)).panels
+    assert isinstance(tree, Branches)
+    assert len({(node.step, node.line) for node in tree.nodes}) == len(tree.nodes)
+    won = [node for node in tree.nodes if node.won]
+    assert [node.line for node in won] == [0] * len(won)
+    assert [node.step for node in won] == list(range(len(won)))
+    for node in tree.nodes[1:]:
+        assert node.step == tree.nodes[node.parent].step + 1
+        assert node.total == pytest.approx(tree.nodes[node.parent].total + math.log(node.probability), abs=1e-4)
 
 
 def test_positions_and_their_products() -> None:
