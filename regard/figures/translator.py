@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from regard.errors import ConfigError
 from regard.figures import Options
 from regard.figures.picture import Branches, Grid, Node, Picture
 from regard.inspect.comparing import face, turns
-from regard.inspect.likeness import likenesses
-from regard.inspect.record import Inspection
+from regard.inspect.likeness import EDGES, likenesses
+from regard.inspect.record import Attention, Inspection
 from regard.loading import load_translator
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE
 
@@ -22,8 +23,9 @@ IT = "it"
 SELF, CROSS = "encoder.self", "decoder.cross"
 TIRED, WIDE = ANIMAL_TIRED[0], ANIMAL_WIDE[0]
 SHORT = "The animal was too tired."
-REASONS = ("tired", "sleepy", "sad", "wide", "crowded", "slippery")
-"""Said of the animal, then of the street."""
+WORD = "dangerous"
+THINGS = ("street", "road", "avenue", "bridge", "tunnel", "lake")
+"""Feminine in French (rue, route, avenue), then masculine (pont, tunnel, lac)."""
 
 
 @cache
@@ -44,36 +46,37 @@ def about(options: Options) -> str:
 
 
 def it_by_head(options: Options) -> Picture:
-    """Where *it* looks, in every head of the encoder, in both sentences."""
+    """Where *it* looks, and the adjective that decides what it is, in every head of the encoder, in both sentences."""
     model = translator(options)
     found = [model.inspect(text) for text in (TIRED, WIDE)]
-    turned = [turn for turn in turns(*found, SELF) if turn.word == IT]
     names = [(each.layer, head) for each in of_group(found[0], SELF) for head in range(each.heads)]
-    marked = tuple(names.index((int(turn.block.split(".")[1]), turn.head)) for turn in turned[:1])
-    told = f"Here {turned[0]}." if turned else f"In this model no head turns “{IT}” from one word to another."
+    surest = next(iter(turns(*found, SELF)), None)
+    marked = () if surest is None else (names.index((int(surest.block.split(".")[1]), surest.head)),)
+    told = "In this model no head turns from one word to another." if surest is None else f"Here {surest}."
+
+    def by_head(each: Inspection, word: str) -> Grid:
+        weights = tuple(
+            tuple(map(float, attention.weights[head, place_of(each, word)]))
+            for attention in of_group(each, SELF)
+            for head in range(attention.heads)
+        )
+        rows = tuple(f"layer {layer}, head {head}" for layer, head in names)
+        title = f"“{word}” in “{short_title(each.text)}”"
+        return Grid(title, "", "", weights, rows, tokens(each.sides[0].tokens), most=1.0, marked=marked)
+
     return Picture(
         "it",
-        "Where “it” looks, by head",
+        "What “it” is, by head",
         "“The animal didn't cross the street because it was too tired”: it is the animal. “… too wide”: it is the "
-        "street. French must know, for il and elle. Each row is one head of the encoder and where it looks from "
-        f"“{IT}”; what differs between the two is how this model tells them apart. {told} {about(options)}",
+        "street. French must know, for il and elle, fatigué and large. Each row is one head of the encoder; above, "
+        "where it looks from “it”, below, from the adjective, which alone tells what “it” is. What differs between "
+        f"left and right is how this model tells them apart. {told} {about(options)}",
         tuple(
-            Grid(
-                short_title(each.text),
-                "",
-                "",
-                tuple(
-                    tuple(map(float, attention.weights[head, place_of(each, IT)]))
-                    for attention in of_group(each, SELF)
-                    for head in range(attention.heads)
-                ),
-                tuple(f"layer {layer}, head {head}" for layer, head in names),
-                tokens(each.sides[0].tokens),
-                most=1.0,
-                marked=marked,
-            )
-            for each in found
+            by_head(each, word)
+            for words in ((IT, IT), ("tired", "wide"))
+            for each, word in zip(found, words, strict=True)
         ),
+        columns=2,
     )
 
 
@@ -122,26 +125,27 @@ def beam_tree(options: Options) -> Picture:
 def cosines(options: Options) -> Picture:
     """The same word in six sentences, layer by layer."""
     model = translator(options)
-    found = [model.inspect(TIRED.replace("tired", reason)) for reason in REASONS]
-    word = next((each for each in likenesses(found) if each.word == IT), None)
-    if word is None:
+    sentence = TIRED.replace("tired", WORD)
+    found = [model.inspect(sentence.replace("street", thing)) for thing in THINGS]
+    word = next((each for each in likenesses(found) if each.word == WORD), None)
+    if word is None or len(word.places) != len(THINGS):
         raise ConfigError("this model keeps no states to compare, so there are no cosines to draw")
     titles = ["before the first layer", *(f"after layer {number}" for number in range(len(word.cosines) - 1))]
     return Picture(
         "cosines",
-        f"“{IT}” in six sentences: cosines of its vectors",
-        "“The animal didn't cross the street because it was too …”, with three reasons that are the animal's "
-        "(tired, sleepy, sad) and three that are the street's (wide, crowded, slippery). Before the first layer "
-        f"“{IT}” has the same vector in all of them; each layer mixes in what stands around it, and so its vectors "
-        f"part, the more the less two sentences have in common. {about(options)}",
+        f"“{WORD}” in six sentences: cosines of its vectors",
+        f"“The animal didn't cross the … because it was too {WORD}.” Before the first layer the word has the same "
+        "vector in all six; each layer mixes in what stands around it. French says dangereuse of the first three things, rue, "
+        "route and avenue, and dangereux of the others, pont, tunnel and lac: where a model has found that out, the "
+        f"vectors part into two groups. {about(options)}",
         tuple(
             Grid(
                 title,
                 "",
                 "",
                 tuple(tuple(round(float(value), 2) for value in row) for row in np.clip(matrix, -1, 1)),
-                REASONS if not number else ("",) * len(REASONS),
-                REASONS,
+                THINGS if not number else ("",) * len(THINGS),
+                THINGS,
                 written=True,
                 most=1.0,
             )
@@ -150,13 +154,13 @@ def cosines(options: Options) -> Picture:
     )
 
 
-def of_group(inspection: Inspection, group: str) -> list:
+def of_group(inspection: Inspection, group: str) -> list[Attention]:
     return [each for each in inspection.attentions if each.group == group]
 
 
 def place_of(inspection: Inspection, word: str) -> int:
     """The token that is this word; ConfigError for a vocabulary in which it is none."""
-    names = tokens(inspection.sides[0].tokens)
+    names = [name.strip(EDGES) for name in tokens(inspection.sides[0].tokens)]
     if word not in names:
         raise ConfigError(f"{word!r} is not one token of this model's vocabulary; take a run of words or BPE")
     return names.index(word)
@@ -170,7 +174,7 @@ def short_title(text: str) -> str:
     return f"… {' '.join(text.split()[-4:])}"
 
 
-def placed(nodes: Sequence[dict], output: Sequence[str]) -> tuple[Node, ...]:
+def placed(nodes: Sequence[dict[str, Any]], output: Sequence[str]) -> tuple[Node, ...]:
     """Nodes with their lines: the best child of a node goes on in its line, the others begin below."""
     path = winner(nodes, output)
     children: list[list[int]] = [[] for _ in nodes]
@@ -179,7 +183,7 @@ def placed(nodes: Sequence[dict], output: Sequence[str]) -> tuple[Node, ...]:
             children[node["parent"]].append(number)
     for own in children:
         own.sort(key=lambda each: (each not in path, -len(children[each]), -nodes[each]["total"]))
-    lines, taken = [0] * len(nodes), []
+    lines, taken = [0] * len(nodes), list[tuple[int, int, int]]()
 
     def begin(first: int, above: int) -> None:
         chain = [first]
@@ -213,7 +217,7 @@ def placed(nodes: Sequence[dict], output: Sequence[str]) -> tuple[Node, ...]:
     )
 
 
-def winner(nodes: Sequence[dict], output: Sequence[str]) -> set[int]:
+def winner(nodes: Sequence[dict[str, Any]], output: Sequence[str]) -> set[int]:
     """The nodes of the hypothesis whose tokens are the output's."""
     for number, node in enumerate(nodes):
         if node["fate"] in ("finished", "cut"):

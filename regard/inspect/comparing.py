@@ -22,11 +22,12 @@ MOST_CELLS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A head in which one word looks most at one word in the first text, and at another in the second."""
+    """A head in which a word looks most at one word in the first text, and at another in the second."""
 
     block: str
     head: int
-    word: str
+    words: tuple[str, str]
+    """What looks, in each text: the same word, or the two in which the texts differ."""
     at: tuple[str, str]
     weights: tuple[float, float]
     change: float
@@ -39,14 +40,15 @@ class Turn:
     def __str__(self) -> str:
         side, layer, kind = self.block.split(".")
         (one, two), (first, second) = self.at, self.weights
+        again = "" if self.words[0] == self.words[1] else f"“{self.words[1]}” "
         return (
-            f"“{self.word}” looks at “{one}” ({first:.2f}) in the first text and at “{two}” ({second:.2f}) in the "
-            f"second: {side} {kind}, layer {layer}, head {self.head}"
+            f"“{self.words[0]}” looks at “{one}” ({first:.2f}) in the first text, and {again}at “{two}” ({second:.2f}) "
+            f"in the second: {side} {kind}, layer {layer}, head {self.head}"
         )
 
 
 def turns(one: Inspection, other: Inspection, group: str = "") -> list[Turn]:
-    """Of one kind of attention, every head that turns a word which stands in both texts, the surest first.
+    """Of one kind of attention, every head that turns a word, or the word that differs, the surest first.
 
     By default that of the encoder to itself, or the first that the model has.
     """
@@ -64,7 +66,11 @@ def turns_of(one: Attention, other: Attention) -> list[Turn]:
     """Of one attention, in both texts."""
     if one.weights.size > MOST_CELLS:
         return []
-    rows = [pair for pair in counterparts(one.queries, other.queries) if same_word(one.queries, other.queries, pair)]
+    rows = [
+        (i, j)
+        for i, j in counterparts(one.queries, other.queries)
+        if NO_WORD not in (one.queries.word_of[i], other.queries.word_of[j])
+    ]
     columns = counterparts(one.keys, other.keys)
     found: list[Turn] = []
     for head in range(min(one.heads, other.heads)):
@@ -74,8 +80,8 @@ def turns_of(one: Attention, other: Attention) -> list[Turn]:
             if best not in columns:
                 at = face(one.keys.tokens[best[0]]), face(other.keys.tokens[best[1]])
                 weights = float(first[best[0]]), float(second[best[1]])
-                word, change = face(one.queries.tokens[row]), distance(first, second, columns)
-                found.append(Turn(one.block, head, word, at, weights, change))
+                words = face(one.queries.tokens[row]), face(other.queries.tokens[twin])
+                found.append(Turn(one.block, head, words, at, weights, distance(first, second, columns)))
     return found
 
 
@@ -88,10 +94,6 @@ def counterparts(one: Side, other: Side) -> list[tuple[int, int]]:
         if c - a == d - b:
             pairs += [(a + n, b + n) for n in range(1, c - a)]
     return sorted(pairs)
-
-
-def same_word(one: Side, other: Side, pair: tuple[int, int]) -> bool:
-    return one.word_of[pair[0]] != NO_WORD and one.tokens[pair[0]] == other.tokens[pair[1]]
 
 
 def distance(one: Float[np.ndarray, " K"], other: Float[np.ndarray, " L"], pairs: Sequence[tuple[int, int]]) -> float:

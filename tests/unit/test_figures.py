@@ -241,7 +241,7 @@ def test_headlines_and_tours_are_learnt() -> None:
 def run(monkeypatch: pytest.MonkeyPatch) -> Path:
     """A translator that has learnt nothing, but knows the words."""
     words = {word for pair in (ANIMAL_TIRED, ANIMAL_WIDE) for text in pair for word in text.split()}
-    codec = WordCodec(sorted({*words, *translator.REASONS, *(f"{each}." for each in translator.REASONS)}))
+    codec = WordCodec(sorted({*words, *translator.THINGS, f"{translator.WORD}.", "tired", "wide"}))
     torch.manual_seed(3)
     config = ARCHITECTURES["transformer"].config(
         width=12, heads=3, feedforward=11, encoder_layers=2, decoder_layers=1, dropout=0.0

@@ -100,12 +100,12 @@ export class Twins {
     return found.includes(null) ? null : found.sort((a, b) => b.change - a.change);
   }
 
-  /** Of the words that stand in both, the one that some head turns most surely from one word to another; else row 0. */
+  /** The word that some head turns most surely from one word to another; else row 0. */
   mostTurned() {
     const heads = this.layers.reduce((sum, layer) => sum + layer.heads.length, 0);
     if (this.rows.length * this.columns.length * heads > MOST_CELLS) return 0;
-    const same = this.rowPairs.filter(([i, j]) => this.rows[i].word >= 0 && this.rows[i].text === this.otherRows[j].text);
-    const scored = same.map(([row]) => [row, this.ranking(row)]);
+    const words = this.rowPairs.filter(([i, j]) => this.rows[i].word >= 0 && this.otherRows[j].word >= 0);
+    const scored = words.map(([row]) => [row, this.ranking(row)]);
     if (scored.some(([, ranking]) => ranking === null)) return null;
     const best = scored.map(([row, ranking]) => [row, Math.max(...ranking.map(sureness))]);
     return best.sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;

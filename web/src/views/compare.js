@@ -22,19 +22,18 @@ function Difference({ twins, now }) {
     const [one, two] = [twins.columns[i].text, twins.otherColumns[j].text];
     const value = now.two[j] - now.one[i];
     const colour = signedChannels(value);
-    return html`<span style=${{ background: css(colour), color: inkOn(colour) }} data-difference=${value}>${short(one === two ? one : `${one} / ${two}`, 40)}${Math.abs(value) >= 0.005 ? ` ${value > 0 ? "+" : ""}${shown(value, 2)}` : ""}</span> `;
+    return html`<span style=${{ background: css(colour), color: inkOn(colour) }} data-difference=${value}>${short(one === two ? one : `${one} / ${two}`, 40)}${Math.abs(value) >= 0.005 ? ` ${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}` : ""}</span> `;
   })}</p>`;
 }
 
 /** What the view is for: the head that tells the two apart, in a sentence. */
 function Answer({ twins, row, now, first }) {
-  const said = (parts, place, value) => html`“${short(parts[place].text, 40)}” <output data-value=${value}>${shown(value)}</output>`;
+  const quoted = (text) => `“${short(text, 40)}”`;
+  const at = (parts, place, value) => html`${quoted(parts[place].text)} <output data-value=${value}>${shown(value)}</output>`;
   const [one, two] = [twins.rows[row].text, twins.otherRows[twins.otherRow(row)].text];
-  const name = one === two ? `“${short(one, 40)}”` : `“${short(one, 40)}” / “${short(two, 40)}”`;
-  const where = html`${said(twins.columns, now.best[0], now.one[now.best[0]])}${now.turns ? " in the first sentence, and at " : " and "}${said(twins.otherColumns, now.best[1], now.two[now.best[1]])}${now.turns ? " in the second" : ""}`;
   const head = `layer ${now.layer}, head ${now.head}`;
-  if (!now.turns) return html`<${Readout}>No word is looked at instead of another by ${head}: ${name} looks most at ${where}.<//>`;
-  return html`<${Readout}>${now === first ? html`<strong>What tells ${name} apart: ${head}.</strong> It` : html`In ${head} it`} looks most at ${where}.<//>`;
+  const said = html`${quoted(one)} looks most at ${at(twins.columns, now.best[0], now.one[now.best[0]])} in the first sentence, and ${one === two ? "" : `${quoted(two)} `}at ${at(twins.otherColumns, now.best[1], now.two[now.best[1]])} in the second.`;
+  return html`<${Readout}><strong>${now === first && now.turns ? `What tells the two apart: ${head}.` : now.turns ? `${head}:` : `${head} looks at the same word in both:`}</strong> ${said}<//>`;
 }
 
 export function Compare({ scene }) {

@@ -9,8 +9,9 @@ import { Readout, View } from "./frame.js";
 const MOST_LINES = 4000;
 const ROW = 26;
 const HEADING = 24;
-const COLUMN = 170; // of tokens
-const LEAST_GAP = 180; // between the two
+const WIDE = { column: 170, letters: 20 }; // pixels of the tokens' columns
+const NARROW = { column: 104, letters: 12 };
+const LEAST_GAP = 120; // between the two
 const MOST_GAP = 460;
 const CURVE = linkHorizontal();
 
@@ -52,7 +53,7 @@ function linesOf(scene, heads, weights) {
   return { lines: lines.slice(0, MOST_LINES), count: lines.length };
 }
 
-function Token({ part, place, x, y, anchor, chosen, act, label, focusable }) {
+function Token({ part, place, x, y, anchor, chosen, act, label, focusable, room }) {
   const typed = (event) => {
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); }
   };
@@ -60,9 +61,9 @@ function Token({ part, place, x, y, anchor, chosen, act, label, focusable }) {
     tabindex=${focusable ? 0 : undefined} role=${focusable ? "button" : undefined}
     aria-label=${focusable ? label : undefined} aria-pressed=${focusable ? String(chosen) : undefined}
     onclick=${act} onkeydown=${typed} data-place=${place}>
-    <rect x=${anchor === "end" ? -COLUMN : 0} y=${-ROW / 2} width=${COLUMN} height=${ROW} rx="3" />
+    <rect x=${anchor === "end" ? -room.column : 0} y=${-ROW / 2} width=${room.column} height=${ROW} rx="3" />
     <title>${short(part.text, 300)}</title>
-    <text x=${anchor === "end" ? -8 : 8} y="4" text-anchor=${anchor}>${short(part.text, 20)}</text>
+    <text x=${anchor === "end" ? -8 : 8} y="4" text-anchor=${anchor}>${short(part.text, room.letters)}</text>
   </g>`;
 }
 
@@ -74,8 +75,10 @@ export function Heads({ scene }) {
   const { lines, count } = ready ? linesOf(scene, heads, weights) : { lines: [], count: 0 };
   const height = Math.max(rows.length, columns.length) * ROW + HEADING + 8;
   const middle = (place) => HEADING + (place + 0.5) * ROW;
-  const gap = clamp(window.innerWidth - 2 * COLUMN - 160, LEAST_GAP, MOST_GAP);
-  const across = COLUMN + gap;
+  const room = window.innerWidth < 640 ? NARROW : WIDE;
+  const { column: first } = room;
+  const gap = clamp(window.innerWidth - 2 * first - (room === WIDE ? 160 : 24), LEAST_GAP, MOST_GAP);
+  const across = first + gap;
   const follow = (place) => {
     const again = scene.chosen.follow && place === scene.row;
     select({ query: rows[place].tokens[0], follow: again ? 0 : 1 });
@@ -86,7 +89,7 @@ export function Heads({ scene }) {
     : html`no weight of at least ${scene.chosen.least}`;
   const bars = (column) => heads.map((head, number) => {
     const value = weights[number][scene.row * columns.length + column];
-    return html`<rect class="bar" x=${across + COLUMN + 4 + number * 12} y=${middle(column) - 9} width="10" height="18" fill=${headColour(head)} fill-opacity=${value}><title>head ${head}: ${shown(value)}</title></rect>`;
+    return html`<rect class="bar" x=${across + first + 4 + number * 12} y=${middle(column) - 9} width="10" height="18" fill=${headColour(head)} fill-opacity=${value}><title>head ${head}: ${shown(value)}</title></rect>`;
   });
   return html`<${View} name="heads" ready=${ready} title="Head view"
     about="A line for each place a token looks at: the stronger, the more. Click a token, or press Enter on it, to follow it alone.">
@@ -94,17 +97,17 @@ export function Heads({ scene }) {
     <label class="slider">hide lines below <input type="range" min="0" max="0.5" step="0.01" value=${scene.chosen.least}
       oninput=${(event) => select({ least: Number(event.currentTarget.value) })} /> <span>${scene.chosen.least}</span></label>
     <${Readout}>${said}<//>
-    ${ready && html`<div class="wide"><svg class="lines" width=${across + COLUMN + 12 * heads.length + 16} height=${height} role="group" aria-label="Lines between tokens">
-      <text class="axis" x=${COLUMN - 8} y="12" text-anchor="end">${scene.querySide.name}: what looks</text>
-      <text class="axis" x=${across + 8} y="12">${scene.keySide.name}: what is looked at</text>
+    ${ready && html`<div class="wide"><svg class="lines" width=${across + first + 12 * heads.length + 16} height=${height} role="group" aria-label="Lines between tokens">
+      <text class="axis" x=${first - 8} y="12" text-anchor="end">${scene.querySide.name} looks</text>
+      <text class="axis" x=${across + 8} y="12">at ${scene.keySide.name}</text>
       <g aria-hidden="true">${lines.map(({ head, row, column, value }) => html`<path
-        d=${CURVE({ source: [COLUMN, middle(row)], target: [across, middle(column)] })}
+        d=${CURVE({ source: [first, middle(row)], target: [across, middle(column)] })}
         stroke=${headColour(head)} stroke-opacity=${0.1 + 0.85 * value} stroke-width=${0.8 + 4.2 * value}
         data-head=${head} data-row=${row} data-column=${column} data-value=${value} />`)}</g>
-      ${rows.map((part, place) => html`<${Token} part=${part} place=${place} x=${COLUMN} y=${middle(place)} anchor="end"
+      ${rows.map((part, place) => html`<${Token} part=${part} place=${place} room=${room} x=${first} y=${middle(place)} anchor="end"
         chosen=${Boolean(scene.chosen.follow) && place === scene.row} act=${() => follow(place)} focusable=${true}
         label=${`follow ${short(part.text, 60)}`} />`)}
-      ${columns.map((part, place) => html`<${Token} part=${part} place=${place} x=${across} y=${middle(place)} anchor="start"
+      ${columns.map((part, place) => html`<${Token} part=${part} place=${place} room=${room} x=${across} y=${middle(place)} anchor="start"
         chosen=${false} act=${() => select({ key: part.tokens[0] })} />`)}
       ${Boolean(scene.chosen.follow) && html`<g aria-hidden="true">${columns.map((_, column) => bars(column))}</g>`}
     </svg></div>`}
