@@ -135,9 +135,9 @@ def cosines(options: Options) -> Picture:
         "cosines",
         f"“{WORD}” in six sentences: cosines of its vectors",
         f"“The animal didn't cross the … because it was too {WORD}.” Before the first layer the word has the same "
-        "vector in all six; each layer mixes in what stands around it. French says dangereuse of the first three things, rue, "
-        "route and avenue, and dangereux of the others, pont, tunnel and lac: where a model has found that out, the "
-        f"vectors part into two groups. {about(options)}",
+        "vector in all six; each layer mixes in what stands around it. French says dangereuse of the first three "
+        "things, rue, route and avenue, and dangereux of the others, pont, tunnel and lac: where a model has found "
+        f"that out, the vectors part into two groups. {about(options)}",
         tuple(
             Grid(
                 title,

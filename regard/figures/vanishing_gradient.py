@@ -61,8 +61,11 @@ def picture(options: Options) -> Picture:
     return Picture(
         "vanishing-gradient",
         "The gradient fades with distance where it must pass every position",
-        f"Untrained models of width {WIDTH}; loss of the first token after {POSITIONS} inputs; geometric mean over "
-        f"{options.repeats} seeds of {SEQUENCES} sequences each",
+        "How much the loss at the end still depends on an input k positions back. A recurrent network multiplies the "
+        "gradient by the same kind of matrix at every position, so it fades (radius below 1) or explodes (above 1) "
+        "with a power of the distance; gates slow this down, and attention has a path whose length does not depend on "
+        f"the distance. Untrained models of width {WIDTH}; loss of the first token after {POSITIONS} inputs; geometric "
+        f"mean over {options.repeats} seeds of {SEQUENCES} sequences each.",
         (
             Panel("Models", horizontal, vertical, tuple(models)),
             Panel("A linear RNN, h ← W h + x", horizontal, vertical, tuple(linear)),

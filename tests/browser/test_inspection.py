@@ -16,12 +16,14 @@ from regard.data.batch import Source, pair_batch
 from regard.decode.config import SearchConfig
 from regard.decode.translate import Translator
 from regard.inspect import Inspection
+from regard.inspect.comparing import turns
 from regard.inspect.html import self_contained
 from regard.inspect.packing import Chosen
 from regard.models import ARCHITECTURES, Shapes
 from regard.text.codecs import WordCodec
 from regard.text.tokenizer import Tokenizer
 from tests.browser.conftest import SIZES, Seen, violations
+from tests.encoders import pieces, text_encoder
 
 Look = Callable[[Path], Seen]
 
@@ -270,6 +272,56 @@ def test_right_to_left(look: Look, model: Translator, tmp_path: Path) -> None:
     labels = go(seen, "heatmap", block="encoder.self").locator("text.label[transform]").all()
     places = [each.bounding_box()["x"] for each in labels]
     assert places == sorted(places, reverse=True)
+
+
+def test_a_pair_in_one_sequence(look: Look, tmp_path: Path) -> None:
+    """Of an encoder's pair the filter shows A → A, A → B, B → A or B → B alone; pieces of a word can be joined."""
+    found = text_encoder(pieces()).inspect("the ripe apple", "my favourite fruit")
+    path = tmp_path / "pair.html"
+    path.write_text(self_contained([found]), "utf-8")
+    seen = look(path)
+    sizes = {"": (10, 10), "AA": (6, 6), "AB": (6, 4), "BA": (4, 6), "BB": (4, 4)}
+    for pair, size in sizes.items():
+        cells = go(seen, "heatmap", block="encoder.self", head=1, pair=pair).locator(".cells")
+        assert (int(cells.get_attribute("data-rows")), int(cells.get_attribute("data-columns"))) == size
+    weights = found["encoder.0.self"].weights[1]
+    view = go(seen, "heatmap", block="encoder.self", head=1, pair="AB", query=1, key=7)
+    assert value(view) == pytest.approx(float(weights[1, 7]), abs=1e-6)
+    chosen = {"block": "encoder.self", "head": 1, "words": 1, "symbols": 0}
+    view = go(seen, "heatmap", **chosen, query=1, key=3)  # how much "ripe" looks at "app" and "##le"
+    assert view.locator(".cells").get_attribute("data-columns") == "6"
+    assert value(view) == pytest.approx(float(weights[1, 3:5].sum()), abs=1e-6)
+    seen.page.get_by_label("pair").select_option("BA")
+    assert "pair=BA" in seen.page.evaluate("location.hash")
+    assert seen.complaints == []
+
+
+def test_in_a_notebook(chromium: Any, inspected: list[Inspection]) -> None:
+    """What a notebook shows of an inspection is the page, in a frame whose address cannot be changed."""
+    page = chromium.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_content(f"<html lang=en><title>notebook</title><body>{inspected[0]._repr_html_()}</body></html>")
+    frame = page.frame_locator("iframe")
+    frame.locator('[data-view="heatmap"][data-ready="true"]').wait_for()
+    frame.locator("nav button", has_text="Neurons").click()
+    frame.locator('[data-view="neuron"][data-ready="true"]').wait_for()
+    assert complaints == []
+    page.close()
+
+
+def test_the_word_that_differs_is_compared_first(look: Look, file: Path, inspected: list[Inspection]) -> None:
+    """The page and `regard inspect` name the same head."""
+    surest = turns(*inspected)[0]
+    view = go(look(file), "compare")
+    said = view.locator(".readout").inner_text()
+    assert f"layer {surest.block.split('.')[1]}, head {surest.head}" in said
+    assert f"“{surest.words[0]}” looks most at “{surest.at[0]}”" in said
+    weights = [float(each.get_attribute("data-value")) for each in view.locator("output[data-value]").all()]
+    assert weights == pytest.approx(surest.weights, abs=1e-6)
+    assert float(view.locator("tr.chosen [data-change]").get_attribute("data-change")) == pytest.approx(
+        surest.change, abs=1e-5
+    )
 
 
 @pytest.fixture

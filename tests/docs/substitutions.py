@@ -85,6 +85,9 @@ SUBSTITUTIONS = (
     Substitution(
         r"(regard train strings-transformer .*)", rf"\1 {' '.join(chosen(SMALL))} {FEW_STEPS}", "a few steps, small"
     ),
+    Substitution(
+        r"(regard figure all .*)", r"parsed \1", "it trains four models; tests/unit/test_figures.py draws all"
+    ),
     Substitution(r"(regard figure .*)", r"\1 --repeats 1", "one model a curve is enough"),
     Substitution(
         r"(python benchmarks/prepare_memory\.py)", r"\1 --pairs 200 --forms 100", "two million pairs take minutes"

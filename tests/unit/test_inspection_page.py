@@ -20,16 +20,19 @@ from starlette.testclient import TestClient
 from regard.cli_inspect import numbers, output
 from regard.decode.translate import Translator
 from regard.errors import ConfigError, RegardError
-from regard.inspect import Inspection, Side
+from regard.inspect import Attention, Inspection, Side
 from regard.inspect import html as page_html
+from regard.inspect.comparing import counterparts, turns
 from regard.inspect.html import built, self_contained
 from regard.inspect.likeness import likenesses
 from regard.inspect.packing import OVERVIEW, Chosen, block, block_bytes, blocks_of, described, small
+from regard.inspect.record import of_words
 from regard.models import ARCHITECTURES, Shapes
 from regard.report.attention_map import attention_picture
 from regard.serve.inspecting import MOST_BODY, MOST_CHARACTERS, POLICY, inspection_app
 from regard.text.codecs import WordCodec
 from regard.text.tokenizer import Tokenizer
+from tests.encoders import pieces, text_encoder
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = ["</script><img/src=x/onerror=alert(1)>", "<!--", "<script>", "שלום", "🙂", "&lt;", '"\\', "x" * 5000]
@@ -168,6 +171,47 @@ def test_numbers_and_files() -> None:
         output(Path("nowhere/page.html"), None)
 
 
+# Two texts
+
+
+def attention_of(block: str, words: str, looks: dict[str, str]) -> Inspection:
+    """One head that looks with 0.8 from each word to another, and with what is left at the first."""
+    side = of_words("source", words.split())
+    weights = np.zeros((1, len(side), len(side)), np.float32)
+    weights[0, :, 0] = 1.0
+    for word, at in looks.items():
+        row = side.tokens.index(word)
+        weights[0, row, 0], weights[0, row, side.tokens.index(at)] = 0.2, 0.8
+    empty = np.zeros((1, len(side), 2), np.float32)
+    return Inspection(words, sides=(side,), attentions=(Attention(block, side, side, empty, empty, weights, weights),))
+
+
+def test_what_tells_two_texts_apart() -> None:
+    tired = attention_of("encoder.1.self", "the animal and street it is tired", {"it": "animal", "tired": "is"})
+    wide = attention_of("encoder.1.self", "the animal and street it is wide", {"it": "street", "wide": "is"})
+    (turn,) = turns(tired, wide)
+    assert (turn.words, turn.at, turn.head) == (("it", "it"), ("animal", "street"), 0)
+    assert turn.change == pytest.approx(0.8)
+    assert str(turn) == (
+        "“it” looks at “animal” (0.80) in the first text, and at “street” (0.80) in the second: "
+        "encoder self, layer 1, head 0"
+    )
+    other = attention_of("encoder.1.self", "the animal and street it is wide", {"wide": "street"})
+    found = {each.words: str(each) for each in turns(tired, other)}
+    assert "“tired” looks at “is” (0.80) in the first text, and “wide” at “street”" in found[("tired", "wide")]
+    assert turns(tired, tired) == []
+    assert turns(tired, attention_of("decoder.0.self", "the", {})) == []
+
+
+def test_words_that_correspond() -> None:
+    def pairs(one: str, other: str) -> list[tuple[int, int]]:
+        return counterparts(of_words("a", one.split()), of_words("b", other.split()))
+
+    assert pairs("it was too tired .", "it was too wide .") == [(place, place) for place in range(5)]
+    assert pairs("a b c", "a c") == [(0, 0), (2, 1)]
+    assert pairs("x y", "z") == []
+
+
 # The file
 
 
@@ -268,6 +312,14 @@ def test_a_server_is_closed(client: TestClient) -> None:
     for path in ("/docs", "/redoc", "/openapi.json"):
         assert client.get(path).status_code == 404
     assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_the_page_of_an_encoder_asks_for_a_second_text(client: TestClient) -> None:
+    own = TestClient(inspection_app(text_encoder(pieces())), base_url="http://127.0.0.1")
+    assert "data-pairs" in own.get("/").text
+    assert "data-pairs" not in client.get("/").text
+    found = own.post("/api/inspections", json={"texts": ["the apple"], "target": "a fruit"}).json()
+    assert found["documents"][0]["sides"][0]["parts"] == [0, 0, 0, 0, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

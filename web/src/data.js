@@ -122,6 +122,7 @@ export class Store {
 
 /** Bytes of base64 text. */
 export function decoded(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text); // of newer browsers, and faster
   const binary = window.atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let place = 0; place < binary.length; place += 1) bytes[place] = binary.charCodeAt(place);
