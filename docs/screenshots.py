@@ -3,7 +3,7 @@
     python docs/screenshots.py RUN/report.html compare.html page.html
 
 The first is the report of a run, the second what `regard compare … --html` wrote, the third what `regard inspect` wrote
-of the demo's sentence of the animal. `-` leaves a page's pictures as they are.
+of the demo's two sentences of the animal. `-` leaves a page's pictures as they are.
 """
 
 import io
@@ -18,8 +18,10 @@ from playwright.sync_api import Browser, sync_playwright
 IMAGES = Path(__file__).parent / "images"
 MOST_BYTES = 200_000
 COLOURS = 64
-HEADS = "#view=heads&block=encoder.self&layer=1&query=8&follow=1"
-NEURON = "#view=neuron&block=encoder.self&layer=1&head=2&query=8&key=1"
+COMPARE = "#view=compare"
+HEADS = "#view=heads&block=encoder.self&layer=1"
+NEURON = "#view=neuron&block=encoder.self&layer=1&head=2&query=11&key=1"
+SEARCH = "#view=search"
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,10 @@ def main(report: Path, comparison: Path, inspected: Path) -> None:
         Shot("report-samples", report, 900, 800, "light", "Translations of validation sentences"),
         Shot("report-phone", report, 390, 1100, "dark"),
         Shot("compare", comparison, 1100, 1180, "light"),
-        Shot("inspect", inspected, 960, 790, "light", address=HEADS),
+        Shot("inspect", inspected, 1100, 940, "light", address=COMPARE),
+        Shot("inspect-heads", inspected, 960, 880, "light", address=HEADS),
         Shot("inspect-neuron", inspected, 1060, 850, "dark", address=NEURON),
+        Shot("inspect-search", inspected, 1100, 700, "dark", address=SEARCH),
     ]
     shots = [shot for shot in shots if str(shot.page) != "-"]
     IMAGES.mkdir(exist_ok=True)

@@ -17,7 +17,17 @@ from regard.text.codecs import ByteCodec
 from regard.text.tokenizer import Tokenizer
 
 POINTS, STEPS, BATCH, RATE = 7, 500, 64, 2e-3
+LEAST_GAP = 0.2
 COLUMNS = (Column("numbers", kind="numbers", width=2), Column("positions", kind="positions", of="numbers"))
+
+
+def apart(rng: np.random.Generator) -> np.ndarray:
+    """Points that do not cover each other."""
+    while True:
+        points = rng.random((1, POINTS, 2))
+        gaps = np.linalg.norm(points[0, :, None] - points[0, None], axis=-1)
+        if gaps[~np.eye(POINTS, dtype=bool)].min() >= LEAST_GAP:
+            return points
 
 
 def picture(options: Options) -> Picture:
@@ -35,7 +45,7 @@ def picture(options: Options) -> Picture:
         dropout=0.0,
     )
     rng = np.random.default_rng(options.seed)
-    shown = np.random.default_rng([options.seed, 1]).random((1, POINTS, 2))
+    shown = apart(np.random.default_rng([options.seed, 1]))
 
     def batch(_: int) -> Batch:
         points = rng.random((BATCH, POINTS, 2))
