@@ -103,8 +103,8 @@ class Family:
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Ends of names in older files, and what they are now."""
     roles: Roles
-    decoding: Callable[[Path], dict[str, Any]] = lambda _: {}
-    """The settings of `decode` that its directory asks for."""
+    using: Callable[[Path], dict[str, Any]] = lambda _: {}
+    """The settings beside those of the model that its kind and its directory ask for."""
 
     def canonical(self, tensors: Mapping[str, Held]) -> dict[str, Held]:
         """By the names that they have in a file of today without a prefix."""

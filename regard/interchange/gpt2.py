@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.interchange.family import ACTIVATIONS, Family, Names, Origin, Roles, one, weight_and_bias
 from regard.interchange.fields import Fields
-from regard.interchange.generation import decoding
+from regard.interchange.generation import using
 
 END = "<|endoftext|>"
 SETTINGS_WE_LACK = {
@@ -75,7 +75,7 @@ FAMILY = Family(
     model=model,
     origins=origins,
     aliases=aliases,
-    decoding=decoding,
+    using=using,
     unused=r"h\.\d+\.attn\.(bias|masked_bias)",  # the masks of older files
     roles=Roles(start=("bos_token", END), end=("eos_token", END)),
 )

@@ -131,7 +131,7 @@ class Directory:
         model = self.family.model(self.fields, self.task, self.family.canonical(self.tensors))
         table = {"task": self.task, "preset": "none", "model": model, "tokenizer": {"kind": KIND}}
         try:
-            return build_config(table | self.family.decoding(self.fields.path.parent))
+            return build_config(table | self.family.using(self.fields.path.parent))
         except ConfigError as error:
             raise CheckpointError(f"{self.fields.path}: {error}. {REMEDY}") from None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.interchange.family import Family, Names, Origin, Roles, one
 from regard.interchange.fields import Fields
-from regard.interchange.generation import decoding
+from regard.interchange.generation import using
 
 GATES = {"silu": "swiglu", "swish": "swiglu", "gelu": "geglu"}
 SETTINGS_WE_LACK = {
@@ -144,7 +144,7 @@ def family(name: str, settings: Any, start: str, end: str) -> Family:
         model=settings,
         origins=origins,
         aliases=aliases,
-        decoding=decoding,
+        using=using,
         unused=r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq",
         roles=Roles(
             start=("bos_token", start),

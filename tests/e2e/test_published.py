@@ -76,12 +76,15 @@ def test_published_weights_are_used_as_a_run_is(call: Call, tmp_path: Path) -> N
     assert set(lines) <= {"bad", "good"}
     write_good(tmp_path / "gpt2", "gpt2")
     assert call("generate", tmp_path / "gpt2", "the cat", "--max-extra", 3).done().out.startswith("the cat")
-    (tmp_path / "text").write_text("the cat sat on\n")
+    (tmp_path / "text").write_text("the cat sat on\na mat\n")
     scores = json.loads(
         call("evaluate", tmp_path / "gpt2", "--column", f"text={tmp_path / 'text'}", "--json").done().out
     )
     assert scores["perplexity"] > 1
-    assert regard.load(tmp_path / "gpt2").generate("the", beam=1, max_extra=2)[0].prompt == "the"
+    assert scores["texts"] == 1  # a file is a document
+    (text,) = regard.load(tmp_path / "gpt2").generate("the\ncat", beam=1, max_extra=2)
+    assert text.prompt == "the\ncat"
+    assert text.text.startswith("the\ncat")
 
 
 @pytest.mark.parametrize("head", ["", "BertForMaskedLM"])
