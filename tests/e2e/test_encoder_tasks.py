@@ -227,7 +227,7 @@ def test_hidden_words(call: Call, tmp_path: Path) -> None:
 
 
 def trained_on_neighbours(
-    call: Call, folder: Path, sentences: str, documents: list[tuple[str, str]], layers: int
+    call: Call, folder: Path, sentences: str, documents: list[tuple[str, str]], **more: Any
 ) -> Any:
     """A model of hidden words that also judges pairs of lines, and what is measured of it."""
     write(folder, "train.text", [line for document in documents for line in (*document, "")])
@@ -235,9 +235,8 @@ def trained_on_neighbours(
         "data.sentences": sentences,
         "data.masking.whole_words": "true",
         "train.max_steps": 150,
-        "model.layers": layers,
     }
-    call(*recipe(folder, "mlm", ("text",)), "--out", folder / "run", *chosen(settings)).done()
+    call(*recipe(folder, "mlm", ("text",)), "--out", folder / "run", *chosen(settings | more)).done()
     given = ["--column", f"text={folder / 'train.text'}"]
     found = json.loads(call("evaluate", folder / "run", *given, "--json").done().out)
     assert found["rows"] == len(documents)
@@ -250,7 +249,7 @@ def test_hidden_words_and_the_next_line(call: Call, tmp_path: Path) -> None:
     choose, subjects = random.Random(6), [["sun", "rain", "wind", "snow"], ["bread", "soup", "fish", "rice"]]
     chosen_ones = [choose.choice(subjects) for _ in range(300)]
     documents = [(" ".join(choose.choices(words, k=3)), " ".join(choose.choices(words, k=3))) for words in chosen_ones]
-    found = trained_on_neighbours(call, tmp_path, "next", documents, layers=1)
+    found = trained_on_neighbours(call, tmp_path, "next", documents, **{"train.max_steps": 300})
     assert 65 < found["pair_accuracy"] < 85
     for words in subjects:
         said = call("predict", tmp_path / "run", given=f"{' '.join(words[:3])} <mask>\n").done().out
@@ -262,7 +261,7 @@ def test_hidden_words_and_the_order_of_lines(call: Call, tmp_path: Path) -> None
     choose, words = random.Random(6), {"a": "one", "b": "two", "c": "three"}
     names = [choose.choice(list(words)) for _ in range(300)]
     documents = [(f"{name} {name}", f"{words[name]} end") for name in names]
-    found = trained_on_neighbours(call, tmp_path, "order", documents, layers=2)
+    found = trained_on_neighbours(call, tmp_path, "order", documents, **{"model.layers": 2})
     assert found["pair_accuracy"] > 95
     assert call("predict", tmp_path / "run", given="a <mask>\n").done().out.startswith("a a\t")
 
