@@ -84,7 +84,7 @@ def answer(found: Sequence[Inspection]) -> list[str]:
     """Of two texts, which head tells them apart: that which turns a word most surely from one word to another."""
     from regard.inspect.comparing import turns
 
-    return [str(turn) for turn in turns(*found)[:1]] if len(found) == 2 else []
+    return [str(turn) for turn in turns(found[0], found[1])[:1]] if len(found) == 2 else []
 
 
 def opened(run: Path, checkpoint: int | None) -> Inspectable:

@@ -151,7 +151,9 @@ def draw_grid(figure: Figure, axes: Axes, grid: Grid) -> None:
         for row in grid.marked:
             axes.get_yticklabels()[row].set(color=COLOURS[1], weight="bold")
     if grid.columns:
-        leaning = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if longest(grid.columns) > 4 else {}
+        leaning: dict[str, Any] = (
+            {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if longest(grid.columns) > 4 else {}
+        )
         axes.set_xticks(range(len(grid.columns)), grid.columns, **leaning)
     axes.set(title=grid.title, xlabel=grid.horizontal, ylabel=grid.vertical)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 
@@ -42,7 +44,7 @@ def picture(options: Options) -> Picture:
     columns = [end if word == "<eos>" else target.encode(word)[0] for word in SIX_WORDS]
     truth = F.one_hot(batch.target_out[0], target.size).double()
     words = tuple(f"{place + 1}: {word}" for place, word in enumerate([*PAIRS[0][1].split(), "<eos>"]))
-    shown = {"rows": words, "columns": SIX_WORDS, "written": True, "most": 1.0}
+    shown: dict[str, Any] = {"rows": words, "columns": SIX_WORDS, "written": True, "most": 1.0}
     return Picture(
         "six-words",
         "What a model should say, and what it says: je suis étudiant",

@@ -50,7 +50,7 @@ def it_by_head(options: Options) -> Picture:
     model = translator(options)
     found = [model.inspect(text) for text in (TIRED, WIDE)]
     names = [(each.layer, head) for each in of_group(found[0], SELF) for head in range(each.heads)]
-    surest = next(iter(turns(*found, SELF)), None)
+    surest = next(iter(turns(found[0], found[1], SELF)), None)
     marked = () if surest is None else (names.index((int(surest.block.split(".")[1]), surest.head)),)
     told = "In this model no head turns from one word to another." if surest is None else f"Here {surest}."
 
