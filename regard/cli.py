@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from regard import __version__
+from regard.cli_bench import bench
 from regard.cli_compare import compare
 from regard.cli_corpus import corpus
 from regard.cli_encode import embed, similar
@@ -40,7 +41,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-bench = typer.Typer(help="Measure speed on this machine, next to other implementations.")
 app.add_typer(corpus, name="corpus")
 app.add_typer(bench, name="bench")
 app.command(cls=GroupedHelp)(translate)
@@ -367,22 +367,6 @@ def describe(
 
     description = describe_model(what, vocabulary)
     print(json.dumps(description.to_json()) if as_json else description.summary())
-
-
-@bench.command("train")
-def bench_train(
-    data: Annotated[
-        Path | None, typer.Option(help="Directory that holds multi30k_bpe; default: $REGARD_DATA, else ./data.")
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="Seconds per implementation and round.")] = 20.0,
-    rounds: Annotated[int, typer.Option(help="Number of rounds; the implementations take turns.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Measure training speed in target tokens per second: regard, torch.nn.Transformer, and eole if installed."""
-    from regard.bench.train import bench_training, table
-
-    results = bench_training(data or Path(os.environ.get("REGARD_DATA") or "data"), seconds, rounds, console(False))
-    print(json.dumps(results) if as_json else table(results))
 
 
 def main() -> None:

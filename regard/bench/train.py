@@ -7,17 +7,10 @@ reading. Ratios are taken within a round, so that a machine that is slower for a
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,177 +18,163 @@ import numpy as np
 from rich.console import Console
 
 from regard import hardware
+from regard.bench.children import Child, Contestant, start_all
+from regard.bench.environments import interpreter, missing
+from regard.bench.figures import (
+    SPREAD,
+    aligned_table,
+    machine,
+    machine_line,
+    measured,
+    megabytes,
+    notes,
+    row_of,
+    within_rounds,
+)
+from regard.bench.machine import Peaks, measure_peaks, refuse_nothing
 from regard.data.batch import Batch
 from regard.data.batching import Position
 from regard.data.config import CorpusConfig, DataConfig
 from regard.data.feed import Feed
 from regard.data.prepare import Assignment, prepare
 from regard.data.store import Store
-from regard.errors import ConfigError, CorpusError, RunError
+from regard.errors import ConfigError, CorpusError
+from regard.models import TransformerConfig
 from regard.models.transformer_presets import PRESETS
+from regard.report.plots import PicturePlot, RowPlot
 from regard.tasks.translate import collate
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, START, UNKNOWN, Tokenizer, TokenizerConfig
 
-PEERS = Path(__file__).with_name("peers")
 CORPUS = "multi30k_bpe"
-EOLE_PYTHON = "REGARD_BENCH_EOLE_PYTHON"
-INSTALL_EOLE = f"not installed: pip install 'eole==0.6.*' aiohttp, here or where ${EOLE_PYTHON} names the interpreter"
+SHAPES = ("tiny", "small", "base")
 SEED = 1
 BUDGET = 4096
 WARMUP = 3
 SMOOTHING = 0.1
 ADAM = {"rate": 5e-4, "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9}
-
-
-class PeerError(RunError):
-    """A peer that could not run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contestant:
-    """Whom to time: the module in `peers`, by which interpreter, with which settings of its own."""
-
-    name: str
-    module: str
-    python: str
-    settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    optional: bool = False
+PASSES = 3
+"""Of a training step, in products of matrices: forward, and backward for inputs and for weights."""
 
 
 def contestants() -> list[Contestant]:
     """Ours first: the others are measured against it."""
     here = sys.executable
-    found = [
+    return [
         Contestant("regard", "regard_step", here),
         Contestant("torch.nn.Transformer", "torch_loop", here, {"paper_dropout": False}),
         Contestant("… with dropout where ours is", "torch_loop", here, {"paper_dropout": True}),
+        optional("Hugging Face Marian", "marian_loop", "transformers"),
+        optional("eole", "eole_step", "eole"),
+        optional("Joey NMT", "joeynmt_step", "joeynmt"),
     ]
-    eole = os.environ.get(EOLE_PYTHON) or (here if find_spec("eole") else "")
-    return [*found, Contestant("eole", "eole_step", eole, optional=True)]
 
 
-class Child:
-    """A peer's process. `about` is what it said when it was warm."""
-
-    def __init__(self, contestant: Contestant, settings: dict[str, Any], folder: Path) -> None:
-        self.name = contestant.name
-        self.log = folder / f"{len(list(folder.glob('*.log')))}.log"
-        command = [contestant.python, str(PEERS), contestant.module]
-        environment = environment_for(contestant.python, settings["threads"])
-        with self.log.open("wb") as log:
-            try:
-                self.process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment, text=True
-                )
-            except OSError as error:
-                raise PeerError(f"{contestant.python} cannot be started ({error.strerror})") from error
-        try:
-            self.about = self.ask(settings | contestant.settings)
-        except BaseException:
-            self.close()
-            raise
-
-    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """One line there, one line back; PeerError for a child that failed or is gone."""
-        assert self.process.stdin
-        assert self.process.stdout
-        try:
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        answer = json.loads(line) if line else {"error": self._last_words()}
-        if "error" in answer:
-            raise PeerError(f"the benchmark's child for {self.name} failed: {one_line(answer['error'])}")
-        return answer
-
-    def turn(self, seconds: float) -> dict[str, Any]:
-        return self.ask({"seconds": seconds})
-
-    def close(self) -> None:
-        assert self.process.stdin
-        assert self.process.stdout
-        try:
-            self.process.stdin.close()
-            self.process.wait(timeout=10)
-        except (BrokenPipeError, subprocess.TimeoutExpired):
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
-
-    def _last_words(self) -> str:
-        lines = self.log.read_text(errors="replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), f"ended with code {self.process.wait()}")
+def optional(name: str, module: str, package: str) -> Contestant:
+    """A peer that may be missing."""
+    return Contestant(name, module, interpreter(package), optional=True, absent=missing(package))
 
 
-def environment_for(python: str, threads: int) -> dict[str, str]:
-    """Equal threads for all; our module path only where it is our interpreter."""
-    environment = dict(os.environ)
-    environment.pop("PYTHONPATH", None)
-    if python == sys.executable:
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    return environment | dict.fromkeys(names, str(threads))
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())[:300]
-
-
-def bench_training(data: Path, seconds: float, rounds: int, console: Console) -> dict[str, Any]:
-    """Prepares the batches, warms every peer, lets them take turns, and gives what `table` prints."""
-    if seconds <= 0 or rounds < 1:
-        raise ConfigError(f"--seconds {seconds:g} --rounds {rounds}: there is nothing to time; give both above 0")
+def bench_training(
+    data: Path,
+    seconds: float,
+    rounds: int,
+    console: Console,
+    shapes: Sequence[str] = SHAPES[:1],
+    budget: int = BUDGET,
+) -> dict[str, Any]:
+    """Prepares the batches, warms every peer, lets them take turns, and gives what `table` prints; shape by shape."""
+    refuse_nothing(seconds, rounds)
+    for shape in shapes:
+        if shape not in SHAPES:
+            raise ConfigError(f"--shape {shape} is not one of {', '.join(SHAPES)}")
     threads = hardware.set_threads(0)
-    with tempfile.TemporaryDirectory(prefix="regard-bench-") as temporary, ExitStack() as stack:
+    with tempfile.TemporaryDirectory(prefix="regard-bench-") as temporary:
         folder = Path(temporary)
-        corpus = write_batches(data, folder, console)
-        model: dict[str, Any] = PRESETS["tiny"].settings["model"]
-        settings = corpus | {
-            "model": model,
-            "smoothing": SMOOTHING,
-            "adam": ADAM,
-            "threads": threads,
-            "seed": SEED,
-            "warmup": WARMUP,
-        }
-        children, absent = start_all(contestants(), settings, folder, stack, console)
-        turns = take_turns(children, seconds, rounds, console)
-        peers = summary([child.name for child in children], turns)
-        for peer, child in zip(peers, children, strict=True):
-            peer |= child.about
+        corpus = write_batches(data, folder, console, budget)
+        peaks = measure_peaks(console)
+        settings = corpus | {"smoothing": SMOOTHING, "adam": ADAM, "threads": threads, "seed": SEED, "warmup": WARMUP}
+        found = [bench_shape(shape, settings, peaks, folder, seconds, rounds, console) for shape in shapes]
+    kept = ("num_batches", "vocabulary", "source_tokens", "target_tokens")
     return {
-        "peers": [*peers, *absent],
+        "shapes": found,
         "machine": machine(threads),
-        "model": model | {"norm": "post", "precision": "fp32", "label_smoothing": SMOOTHING},
-        "data": {"corpus": CORPUS, "batches": corpus["num_batches"], "vocabulary": corpus["vocabulary"]},
-        "batch_tokens": BUDGET,
+        "peak_fp32": peaks.fp32,
+        "data": {"corpus": CORPUS} | {name: corpus[name] for name in kept},
+        "batch_tokens": budget,
+        "label_smoothing": SMOOTHING,
+        "precision": "fp32",
         "seed": SEED,
         "seconds": seconds,
         "rounds": rounds,
     }
 
 
-def write_batches(data: Path, folder: Path, console: Console) -> dict[str, Any]:
+def bench_shape(
+    shape: str,
+    settings: dict[str, Any],
+    peaks: Peaks,
+    folder: Path,
+    seconds: float,
+    rounds: int,
+    console: Console,
+) -> dict[str, Any]:
+    """All peers at one size. Their processes end before the next size begins."""
+    model = shape_of(shape)
+    with ExitStack() as stack:
+        children, absent = start_all("training", contestants(), settings | {"model": model}, folder, stack, console)
+        turns = take_turns(children, seconds, rounds, console)
+    peers = summary([child.name for child in children], turns)
+    a_token = operations_a_token(model, settings)
+    for peer, child, own in zip(peers, children, turns, strict=True):
+        peer |= child.about | {"peak_memory": own[-1]["peak_memory"]}
+        peer["share_of_peak"] = peer["median"] * a_token / peaks.fp32
+    return {"shape": shape, "model": model | {"norm": "post"}, "peers": [*peers, *absent]}
+
+
+def shape_of(name: str) -> dict[str, Any]:
+    """The settings of a preset that every peer can be built from."""
+    config = TransformerConfig(**PRESETS[name].settings["model"])
+    keys = ("width", "heads", "feedforward", "encoder_layers", "decoder_layers", "dropout")
+    return {key: getattr(config, key) for key in keys}
+
+
+def operations_a_token(model: dict[str, Any], corpus: dict[str, Any]) -> float:
+    """Of a training step for each target token, padding not counted: what its matrix products take at least.
+
+    A source position is multiplied by the encoder and by the decoder's keys and values, a target position by the rest.
+    What attention itself multiplies is left out, as `regard describe` leaves it out.
+    """
+    width, inner = model["width"], 2 * model["width"] * model["feedforward"]
+    source = model["encoder_layers"] * (4 * width**2 + inner) + model["decoder_layers"] * 2 * width**2
+    target = model["decoder_layers"] * (6 * width**2 + inner) + width * corpus["vocabulary"]
+    return 2 * PASSES * (source * corpus["source_tokens"] / corpus["target_tokens"] + target)
+
+
+def write_batches(data: Path, folder: Path, console: Console, budget: int = BUDGET) -> dict[str, Any]:
     """The batches of an epoch as arrays in one file that any peer can read, and what they are."""
     train = CorpusConfig(source=f"{CORPUS}/train.en.gz", target=f"{CORPUS}/train.de.gz")
     for name in train.files.values():
         if not (data / name).is_file():
             raise CorpusError(f"{data / name} is not there; give --data, the folder that holds {CORPUS}")
-    console.print(f"preparing {CORPUS}")
+    console.print(f"preparing {CORPUS}", highlight=False)
     # Validation pairs are not needed, but where none are named, some are held out.
     texts = DataConfig(train=(train,), valid=(train,))
     meta = prepare(Assignment(texts, TokenizerConfig(kind="word", joiner="@@"), data), folder / "store")
     tokenizer = Tokenizer.load(folder / "store" / "tokenizer.json")
     store = Store.open(folder / "store")
-    feed = Feed(store, tokenizer, lambda rows: collate(rows, RESERVED), corpus_weights=[1.0], budget=BUDGET, seed=SEED)
+    feed = Feed(store, tokenizer, lambda rows: collate(rows, RESERVED), corpus_weights=[1.0], budget=budget, seed=SEED)
     batches, _ = feed.take(Position(), feed.batches_in(0))
     path = folder / "batches.npz"
     save_batches(path, batches)
     ids = {"pad": PAD, "start": START, "end": END, "unknown": UNKNOWN}
-    return ids | {"vocabulary": meta["sizes"]["target"], "batches": str(path), "num_batches": len(batches)}
+    return ids | {
+        "vocabulary": meta["sizes"]["target"],
+        "batches": str(path),
+        "num_batches": len(batches),
+        "source_tokens": sum(int(batch.source.mask.sum()) for batch in batches),
+        "target_tokens": sum(batch.num_tokens for batch in batches),
+    }
 
 
 def save_batches(path: Path, batches: Sequence[Batch]) -> None:
@@ -205,29 +184,6 @@ def save_batches(path: Path, batches: Sequence[Batch]) -> None:
         arrays[f"{number}.target_in"] = batch.target_in.numpy()
         arrays[f"{number}.target_out"] = batch.target_out.numpy()
     np.savez(path, **arrays)
-
-
-def start_all(
-    wanted: Sequence[Contestant], settings: dict[str, Any], folder: Path, stack: ExitStack, console: Console
-) -> tuple[list[Child], list[dict[str, Any]]]:
-    """One after another, so that no warm-up disturbs another; an optional peer that fails becomes a note."""
-    children: list[Child] = []
-    absent: list[dict[str, Any]] = []
-    for contestant in wanted:
-        if not contestant.python:
-            absent.append({"name": contestant.name, "note": INSTALL_EOLE})
-            continue
-        console.print(f"warming {contestant.name}")
-        try:
-            child = Child(contestant, settings, folder)
-        except PeerError as error:
-            if not contestant.optional:
-                raise
-            absent.append({"name": contestant.name, "note": str(error)})
-            continue
-        stack.callback(child.close)
-        children.append(child)
-    return children, absent
 
 
 def take_turns(children: Sequence[Child], seconds: float, rounds: int, console: Console) -> list[list[dict[str, Any]]]:
@@ -244,42 +200,32 @@ def take_turns(children: Sequence[Child], seconds: float, rounds: int, console: 
 def summary(names: Sequence[str], turns: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Each peer's speeds; `ratio` is ours (the first) over the peer, the median of the rounds' ratios."""
     speeds = [[turn["tokens"] / turn["seconds"] for turn in own] for own in turns]
-    peers: list[dict[str, Any]] = []
-    for name, own, taken in zip(names, speeds, turns, strict=True):
-        middle = statistics.median(own)
-        peers.append(
-            {
-                "name": name,
-                "tokens_per_second": own,
-                "median": middle,
-                "spread": (max(own) - min(own)) / middle,
-                "ratio": statistics.median(ours / theirs for ours, theirs in zip(speeds[0], own, strict=True)),
-                "steps": sum(turn["steps"] for turn in taken),
-                "loss": taken[-1]["loss"],
-            }
-        )
-    return peers
-
-
-def machine(threads: int) -> dict[str, Any]:
-    return {"processor": processor(), "cores": hardware.cores()} | hardware.describe() | {"threads": threads}
-
-
-def processor() -> str:
-    """Its model, as the system names it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return [
+        {"name": name}
+        | measured(own)
+        | {
+            "ratio": within_rounds(speeds[0], own),
+            "steps": sum(turn["steps"] for turn in taken),
+            "loss": taken[-1]["loss"],
+        }
+        for name, own, taken in zip(names, speeds, turns, strict=True)
+    ]
 
 
 def table(results: dict[str, Any]) -> str:
     """Small and aligned, with everything that the numbers depend on below it."""
-    rows = [("", "tokens/s", "spread", "ours is", "parameters", "version")]
-    for peer in results["peers"]:
+    parts = [shape_table(found) for found in results["shapes"]]
+    return "\n".join([*parts, *conditions(results)])
+
+
+def shape_table(found: dict[str, Any]) -> str:
+    model = found["model"]
+    head = (
+        f"{found['shape']}: {model['encoder_layers']}+{model['decoder_layers']} layers, width {model['width']}, "
+        f"feed-forward {model['feedforward']}, {model['heads']} heads, dropout {model['dropout']:g}"
+    )
+    rows = [("", "tokens/s", "spread", "ours is", "of peak", "memory", "parameters", "version")]
+    for peer in found["peers"]:
         if "note" not in peer:
             rows.append(
                 (
@@ -287,32 +233,34 @@ def table(results: dict[str, Any]) -> str:
                     f"{peer['median']:,.0f}",
                     f"{peer['spread']:.0%}",
                     f"{peer['ratio']:.2f}×",
+                    f"{peer['share_of_peak']:.0%}",
+                    megabytes(peer["peak_memory"]),
                     f"{peer['parameters']:,}",
                     peer["version"],
                 )
             )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(aligned(row, widths)).rstrip() for row in rows]
-    lines += [f"{peer['name']}: {peer['note']}" for peer in results["peers"] if "note" in peer]
-    return "\n".join([*lines, "", *conditions(results)])
-
-
-def aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Names and versions to the left, numbers to the right."""
-    ends = (0, len(row) - 1)
-    pairs = enumerate(zip(row, widths, strict=True))
-    return [cell.ljust(width) if place in ends else cell.rjust(width) for place, (cell, width) in pairs]
+    return "\n".join([head, aligned_table(rows), *notes(found["peers"]), ""])
 
 
 def conditions(results: dict[str, Any]) -> list[str]:
-    machine, model, data = results["machine"], results["model"], results["data"]
+    data = results["data"]
     return [
-        f"median of {results['rounds']} × {results['seconds']:g} s, spread = (highest − lowest) / median; "
-        f"target tokens; seed {results['seed']}",
-        f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, torch {machine['torch']} "
-        f"({machine['instructions']}), {model['precision']}",
-        f"{data['corpus']}, {data['batches']} batches of at most {results['batch_tokens']:,} tokens a side, "
-        f"vocabulary {data['vocabulary']:,}; width {model['width']}, feed-forward {model['feedforward']}, "
-        f"{model['heads']} heads, {model['encoder_layers']}+{model['decoder_layers']} layers, "
-        f"dropout {model['dropout']:g}",
+        f"median of {results['rounds']} × {results['seconds']:g} s, {SPREAD}; target tokens; seed {results['seed']}",
+        f"{machine_line(results['machine'])}, {results['precision']}; measured peak of products "
+        f"{results['peak_fp32'] / 1e9:,.0f} GFLOP/s",
+        f"{data['corpus']}, {data['num_batches']} batches of at most {results['batch_tokens']:,} tokens a side, "
+        f"vocabulary {data['vocabulary']:,}, label smoothing {results['label_smoothing']:g}",
+    ]
+
+
+def plots(results: dict[str, Any]) -> list[PicturePlot]:
+    """The speeds at each size."""
+    return [
+        RowPlot(
+            f"train-{found['shape']}",
+            f"Training, {found['shape']}",
+            tuple(row_of(peer["name"], peer) for peer in found["peers"] if "note" not in peer),
+            "target tokens/s",
+        )
+        for found in results["shapes"]
     ]

@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from regard.report.plots import BarPlot, GridPlot, LinePlot, PicturePlot, Plot, PointPlot
+from regard.report.plots import BarPlot, CurvePlot, GridPlot, LinePlot, PicturePlot, Plot, PointPlot, RowPlot
 
 INK = "#2a2a35"
 """In SVG the text takes the colour of the page's, light or dark."""
@@ -38,6 +38,7 @@ SPREAD, STEP = 0.6, 0.12
 """How much of the room between two labels the points of all groups share at most, and how far two are apart."""
 CELL, UPRIGHT, HALF = 0.48, 6, 0.5
 """Of a grid: inches of a cell, letters of a label that fits below one, and the share from which a number is white."""
+ROWS_WIDTH, ROW_HEIGHT = 5.4, 0.34
 PNG_DPI = 150
 LABELS_SHOWN = 8
 LABEL_LENGTH = 28
@@ -85,14 +86,25 @@ def draw_plot(plot: Plot) -> Drawing:
 
 def picture_of(plots: Sequence[PicturePlot], *, svg: bool) -> bytes:
     """Several of one kind side by side as one file: SVG or else PNG, on white. Equal plots give equal bytes."""
-    points = [plot for plot in plots if isinstance(plot, PointPlot)]
-    grids = [plot for plot in plots if isinstance(plot, GridPlot)]
     with drawing(plots[0].name):
-        figure, buffer = figure_of_points(points) if points else figure_of_grids(grids), io.BytesIO()
+        figure, buffer = figure_of(plots), io.BytesIO()
         if not svg:
             return as_png(figure)
         figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
         return buffer.getvalue()
+
+
+def figure_of(plots: Sequence[PicturePlot]) -> Figure:
+    """Those that are of the first one's kind."""
+    match plots[0]:
+        case PointPlot():
+            return figure_of_points([plot for plot in plots if isinstance(plot, PointPlot)])
+        case GridPlot():
+            return figure_of_grids([plot for plot in plots if isinstance(plot, GridPlot)])
+        case RowPlot():
+            return figure_of_rows([plot for plot in plots if isinstance(plot, RowPlot)])
+        case CurvePlot():
+            return figure_of_curves([plot for plot in plots if isinstance(plot, CurvePlot)])
 
 
 @contextmanager
@@ -144,6 +156,80 @@ def draw_grid(axes: Axes, plot: GridPlot) -> None:
     axes.set_title(plot.title, loc="left")
     axes.set_xlabel(plot.bottom)
     axes.set_ylabel(plot.side)
+
+
+def figure_of_rows(plots: Sequence[RowPlot]) -> Figure:
+    """As high as the rows need."""
+    most = max(len(plot.rows) for plot in plots)
+    figure = Figure(figsize=(len(plots) * ROWS_WIDTH, 1.1 + ROW_HEIGHT * most), layout="constrained")
+    for axes, plot in zip(figure.subplots(1, len(plots), squeeze=False)[0], plots, strict=True):
+        draw_rows(axes, plot)
+    return figure
+
+
+def draw_rows(axes: Axes, plot: RowPlot) -> None:
+    """The value is written behind each bar; a whisker goes from the lowest to the highest measurement."""
+    places = range(len(plot.rows))
+    values = [row.value for row in plot.rows]
+    whiskers = (
+        [max(row.value - row.lowest, 0.0) for row in plot.rows],
+        [max(row.highest - row.value, 0.0) for row in plot.rows],
+    )
+    colours = [COLOURS[place % len(COLOURS)] for place in places]
+    axes.barh(places, values, color=colours, height=0.7, xerr=whiskers, error_kw={"capsize": 2.5, "linewidth": 1.1})
+    for place, row in enumerate(plot.rows):
+        axes.annotate(
+            f"{row.value:,.0f}" if row.value >= 100 else f"{row.value:.3g}",
+            (max(row.highest, row.value), place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+    axes.set_yticks(places, [cut(row.label) for row in plot.rows])
+    axes.invert_yaxis()
+    axes.margins(x=0.2)
+    axes.set_xlim(left=0)
+    axes.set_xlabel(plot.bottom)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(FuncFormatter(shortened))
+    axes.set_title(plot.title, loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def figure_of_curves(plots: Sequence[CurvePlot]) -> Figure:
+    width, height = POINTS_SIZE
+    figure = Figure(figsize=(len(plots) * width, height + 0.5), layout="constrained")
+    for axes, plot in zip(figure.subplots(1, len(plots), squeeze=False)[0], plots, strict=True):
+        draw_curves(axes, plot)
+    return figure
+
+
+def draw_curves(axes: Axes, plot: CurvePlot) -> None:
+    for place, curve in enumerate(plot.curves):
+        axes.plot(
+            curve.xs,
+            curve.ys,
+            label=cut(curve.label),
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[place % len(MARKERS)],
+            linestyle=STYLES[place // len(COLOURS) % len(STYLES)] if plot.joined else "",
+            markersize=5,
+            linewidth=1.3,
+        )
+    if plot.logarithmic:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(shortened))
+        axis.set_minor_formatter(NullFormatter())
+    axes.set(xlabel=plot.bottom, ylabel=plot.side)
+    axes.set_title(plot.title, loc="left")
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.legend(frameon=False, fontsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
 
 
 def names_beside(plot: PointPlot) -> int:

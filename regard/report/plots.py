@@ -77,8 +77,50 @@ class GridPlot:
     side: str
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A bar that lies, and the lowest and highest of the measurements whose median it is."""
+
+    label: str
+    value: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlot:
+    """Measurements below each other, the first on top."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    bottom: str
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points (x, y), of whatever x is."""
+
+    label: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePlot:
+    """One measure against another; `joined` draws lines between the points, `logarithmic` is of both axes."""
+
+    name: str
+    title: str
+    curves: tuple[Curve, ...]
+    bottom: str
+    side: str
+    joined: bool = True
+    logarithmic: bool = False
+
+
 Plot = LinePlot | BarPlot | PointPlot
-PicturePlot = PointPlot | GridPlot
+PicturePlot = PointPlot | GridPlot | RowPlot | CurvePlot
 """What can be a picture of its own."""
 
 

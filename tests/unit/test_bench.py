@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import subprocess
 import sys
+import time
+import venv
 from pathlib import Path
 from typing import Any
 
 import pytest
+import rich
 import torch
 from rich.console import Console
 
-from regard.bench import train as bench
+from regard.bench import environments, machine
+from regard.bench.children import Child, Contestant, PeerError
+from regard.bench.peers import multiplying
+from regard.bench.peers.multiplying import rate
 from regard.bench.peers.regard_step import Peer as RegardPeer
 from regard.bench.peers.torch_loop import Peer as TorchPeer
-from regard.bench.train import Child, Contestant, PeerError, bench_training, save_batches, summary, table
+from regard.bench.train import (
+    bench_training,
+    contestants,
+    operations_a_token,
+    plots,
+    save_batches,
+    shape_of,
+    summary,
+    table,
+)
 from regard.data.batch import Batch
 from regard.errors import ConfigError, CorpusError
+from regard.models import Shapes, TransformerConfig
+from regard.models.costs import model_on_paper, multiplications
+from regard.report.picture import write_picture
 from regard.text.tokenizer import END, PAD, START, UNKNOWN
 from tests.decodables import collated
 
@@ -86,7 +105,7 @@ def test_a_child_takes_turns_over_the_shared_batches(tmp_path: Path) -> None:
     batches = corpus()
     save_batches(tmp_path / "batches.npz", batches)
     given = settings(batches=str(tmp_path / "batches.npz"), num_batches=len(batches))
-    child = Child(Contestant("torch", "torch_loop", sys.executable), given, tmp_path)
+    child = Child("training", Contestant("torch", "torch_loop", sys.executable), given, tmp_path)
     try:
         assert child.about["threads"] == 1
         assert child.about["parameters"] == TorchPeer(settings()).parameters
@@ -98,6 +117,7 @@ def test_a_child_takes_turns_over_the_shared_batches(tmp_path: Path) -> None:
     assert [first["tokens"], second["tokens"]] == [batches[0].num_tokens] * 2
     assert first["seconds"] > 0
     assert math.isfinite(first["loss"])
+    assert second["peak_memory"] >= first["peak_memory"] > 1 << 20
     assert child.process.returncode == 0
 
 
@@ -112,7 +132,7 @@ def test_a_child_takes_turns_over_the_shared_batches(tmp_path: Path) -> None:
 def test_a_child_that_fails_says_why_in_one_line(tmp_path: Path, module: str, python: str, words: str) -> None:
     given = settings(batches=str(tmp_path / "absent.npz"), num_batches=1)
     with pytest.raises(PeerError, match=words) as caught:
-        Child(Contestant("peer", module, python), given, tmp_path)
+        Child("training", Contestant("peer", module, python), given, tmp_path)
     assert "\n" not in str(caught.value)
 
 
@@ -124,46 +144,159 @@ def test_ratios_are_taken_within_a_round() -> None:
     """The machine is half as fast in the second round; no ratio shows it."""
     ours, theirs = summary(["ours", "theirs"], [[turn(900, 1.0), turn(900, 2.0)], [turn(600, 1.0), turn(300, 1.0)]])
     assert (ours["ratio"], theirs["ratio"]) == (1.0, 1.5)
-    assert theirs["tokens_per_second"] == [600.0, 300.0]
+    assert theirs["measurements"] == [600.0, 300.0]
     assert theirs["median"] == 450.0
     assert theirs["spread"] == pytest.approx(300 / 450)
 
 
-def test_table_is_aligned_and_says_what_it_depends_on() -> None:
+def results() -> dict[str, Any]:
     peers = summary(["regard", "another"], [[turn(12_345, 1.0)], [turn(9876, 1.0)]])
     for peer in peers:
-        peer |= {"parameters": 2_500_000, "version": "1.2.3"}
-    text = table(
-        {
-            "peers": [*peers, {"name": "eole", "note": bench.INSTALL_EOLE}],
-            "machine": {"processor": "A chip", "cores": 2, "threads": 2, "torch": "9.9", "instructions": "AVX2"},
-            "model": SHAPE | {"precision": "fp32"},
-            "data": {"corpus": "some", "batches": 3, "vocabulary": WORDS},
-            "batch_tokens": 4096,
-            "seed": 1,
-            "seconds": 20.0,
-            "rounds": 3,
-        }
-    )
-    head, ours, other, eole, *rest = text.split("\n")
+        peer |= {"parameters": 2_500_000, "version": "1.2.3", "peak_memory": 345_000_000, "share_of_peak": 0.21}
+    absent = {"name": "eole", "note": environments.missing("eole")}
+    return {
+        "shapes": [{"shape": "tiny", "model": SHAPE, "peers": [*peers, absent]}],
+        "machine": {"processor": "A chip", "cores": 2, "threads": 2, "torch": "9.9", "instructions": "AVX2"},
+        "peak_fp32": 130e9,
+        "precision": "fp32",
+        "data": {"corpus": "some", "num_batches": 3, "vocabulary": WORDS},
+        "label_smoothing": 0.1,
+        "batch_tokens": 4096,
+        "seed": 1,
+        "seconds": 20.0,
+        "rounds": 3,
+    }
+
+
+def test_table_is_aligned_and_says_what_it_depends_on() -> None:
+    shape, head, ours, other, eole, *rest = table(results()).split("\n")
+    assert shape.startswith("tiny: 2+1 layers, width 22")
     assert head.index("tokens/s") + len("tokens/s") == ours.index("12,345") + len("12,345")
     assert ours.index("12,345") + 1 == other.index("9,876")
     assert "1.25×" in other
-    assert eole.startswith("eole: not installed: pip install")
-    for part in ("3 × 20 s", "seed 1", "A chip", "2 threads", "torch 9.9", "4,096", "fp32"):
+    assert "345 MB" in other
+    assert "21%" in other
+    assert eole == "eole: not installed: run `regard bench peers DIR --only eole` and set REGARD_BENCH_PEERS=DIR"
+    for part in ("3 × 20 s", "seed 1", "A chip", "2 threads", "torch 9.9", "4,096", "fp32", "130 GFLOP/s"):
         assert part in " ".join(rest)
 
 
-def test_eole_is_sought_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(bench.EOLE_PYTHON, "/elsewhere/python")
-    assert bench.contestants()[-1].python == "/elsewhere/python"
-    monkeypatch.delenv(bench.EOLE_PYTHON)
-    if importlib.util.find_spec("eole") is None:
-        assert bench.contestants()[-1].python == ""
+def test_the_speeds_are_drawn(tmp_path: Path) -> None:
+    """A bar for each peer that ran, with its value, and none for one that did not."""
+    write_picture(tmp_path / "speed.svg", plots(results()))
+    drawn = (tmp_path / "speed.svg").read_text()
+    assert "12,345" in drawn
+    assert "another" in drawn
+    assert "eole" not in drawn
+
+
+def test_peers_are_sought_in_their_folder_and_then_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = tmp_path / "eole" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    monkeypatch.setenv(environments.FOLDER, str(tmp_path))
+    found = {each.name: each for each in contestants()}
+    assert found["eole"].python == str(own)
+    expected = sys.executable if importlib.util.find_spec("joeynmt") else ""
+    assert found["Joey NMT"].python == expected
+    monkeypatch.delenv(environments.FOLDER)
+    assert environments.interpreter("eole") == (sys.executable if importlib.util.find_spec("eole") else "")
+
+
+def test_an_unknown_peer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--only opennmt is not one of eole, joeynmt, transformers, ctranslate2"):
+        environments.make_environments(tmp_path, ["opennmt"], Console(quiet=True))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_environment_sees_our_packages_behind_its_own_and_what_cannot_be_installed_is_said(tmp_path: Path) -> None:
+    python = tmp_path / "peer" / "bin" / "python"
+    venv.create(tmp_path / "peer", with_pip=False, symlinks=True)
+    environments.share_packages(python)
+    question = "import rich, sys; print(rich.__file__, sys.prefix)"
+    asked = subprocess.run([str(python), "-c", question], capture_output=True, text=True)
+    assert asked.stdout.split() == [rich.__file__, str(tmp_path / "peer")]
+    assert "No module named 'no_such_module'" in environments.ran([str(python), "-c", "import no_such_module"])
+    assert environments.ran([str(python), "-c", "pass"]) == ""
+
+
+@pytest.mark.parametrize("name", ["tiny", "small", "base"])
+def test_operations_of_a_step_are_those_of_its_products(name: str) -> None:
+    """Counted by hand and by torch's counter on a batch without padding: forward, times three."""
+    shape, vocabulary, size = shape_of(name), 97, (2, 5, 7)
+    rows, sources, targets = size
+    model = model_on_paper(TransformerConfig(**shape), Shapes({"source": vocabulary, "target": vocabulary}))
+    batch = collated([[5] * sources] * rows, [[6] * (targets - 1)] * rows)
+    expected = 2 * 3 * multiplications(model, batch) / (rows * targets)
+    counts = {"vocabulary": vocabulary, "source_tokens": rows * sources, "target_tokens": rows * targets}
+    assert operations_a_token(shape, counts) == pytest.approx(expected)
+
+
+class InProcess:
+    """A child that is none: the same runner, called."""
+
+    def __init__(self, contestant: Contestant, settings: dict[str, Any]) -> None:
+        self.name, self.runner = contestant.name, multiplying.Runner(contestant.module, settings)
+
+    def turn(self, seconds: float) -> dict[str, Any]:
+        return self.runner.turn({"seconds": seconds})
+
+
+def test_the_machine_is_measured_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small products: what is stated is the arithmetic of rates and medians, not a speed."""
+
+    def started(kind: str, wanted: list[Contestant], settings: dict[str, Any], *_: Any) -> Any:
+        assert kind == "multiplying"
+        able = [each for each in wanted if each.name != "bf16"]
+        return [InProcess(each, settings) for each in able], [{"name": "bf16", "note": machine.NO_BF16}]
+
+    monkeypatch.setattr(machine, "start_all", started)
+    found = machine.bench_machine(1e-3, 2, Console(quiet=True), shapes=[[3, 5, 7], [11, 13, 17]], size=1 << 16)
+    kinds = {kind["name"]: kind for kind in found["kinds"]}
+    assert list(kinds) == ["fp32", "int8", "memory", "bf16"]
+    for name in ("fp32", "int8"):
+        assert set(kinds[name]["rates"]) == {"3 × 5 × 7", "11 × 13 × 17"}
+        assert kinds[name]["peak"]["median"] == max(figure["median"] for figure in kinds[name]["rates"].values()) > 0
+    peaks = machine.Peaks.of(found)
+    assert peaks.fp32 == kinds["fp32"]["peak"]["median"]
+    assert peaks.bandwidth == kinds["memory"]["rates"]["read"]["median"]
+    text = machine.table(found)
+    assert "GFLOP/s" in text
+    assert "← peak" in text
+    assert f"bf16: {machine.NO_BF16}" in text
+    write_picture(tmp_path / "machine.png", machine.plots(found))
+    assert (tmp_path / "machine.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_int8_products_are_those_of_fp32_but_for_rounding() -> None:
+    """What is timed is a product, and not nothing."""
+    torch.manual_seed(3)
+    product = multiplying.whole(7, 64, 11)()
+    assert isinstance(product, torch.Tensor)
+    torch.manual_seed(3)
+    weight, rows = torch.randn(11, 64), torch.randn(7, 64)
+    assert float((product - rows @ weight.T).abs().max()) < 0.05 * float((rows @ weight.T).abs().max())
+
+
+def test_a_rate_is_work_over_time() -> None:
+    """Of a work that takes ten milliseconds, and is done once before the clock starts."""
+    calls: list[float] = []
+
+    def work() -> None:
+        calls.append(time.perf_counter())
+        time.sleep(0.01)
+
+    found = rate(work, 500.0, 0.025)
+    assert found <= 500.0 / 0.01
+    assert found == pytest.approx(500.0 * (len(calls) - 1) / (time.perf_counter() - calls[1]), rel=0.2)
 
 
 def test_what_cannot_be_timed_is_refused_before_it_starts(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nothing to time"):
         bench_training(tmp_path, 0.0, 3, Console(quiet=True))
+    with pytest.raises(ConfigError, match="nothing to time"):
+        machine.bench_machine(1.0, 0, Console(quiet=True))
+    with pytest.raises(ConfigError, match="--shape huge is not one of tiny, small, base"):
+        bench_training(tmp_path, 1.0, 1, Console(quiet=True), ["huge"])
     with pytest.raises(CorpusError, match=r"train\.en\.gz is not there; give --data"):
         bench_training(tmp_path, 1.0, 1, Console(quiet=True))

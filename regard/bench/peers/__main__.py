@@ -1,8 +1,8 @@
 """The child's side: JSON lines on stdin, one answer each on stdout, until stdin ends.
 
-First come the settings, answered when the model is warm by {"parameters": …, "version": …, "torch": …, "threads": …};
-then, as often as wanted, {"seconds": s}, answered after about s seconds of steps by {"tokens": …, "steps": …,
-"seconds": …, "loss": …}. What fails is answered by {"error": …}.
+First come the settings, answered when everything is warm by what there is to say about the peer; then, as often as
+wanted, a turn, answered by what was measured in it. What a turn is asked and answers, its kind says. Every answer has
+`peak_memory`, the most bytes that the process has held so far. What fails is answered by {"error": …}.
 """
 
 from __future__ import annotations
@@ -10,58 +10,23 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 import sys
-import time
+from pathlib import Path
 from typing import Any
-
-import numpy as np
-import torch
 
 Turn = dict[str, Any]
 
 
-class Runner:
-    """A peer and its batches, in the order that all peers share; a turn goes on where the last one ended."""
-
-    def __init__(self, module: str, settings: dict[str, Any]) -> None:
-        torch.set_num_threads(settings["threads"])
-        torch.manual_seed(settings["seed"])
-        self.peer = importlib.import_module(module).Peer(settings)
-        self.batches: list[Any] = []
-        self.tokens: list[int] = []
-        with np.load(settings["batches"]) as arrays:
-            for number in range(settings["num_batches"]):
-                names = ("source", "target_in", "target_out")
-                source, target_in, target_out = (torch.from_numpy(arrays[f"{number}.{name}"]) for name in names)
-                self.batches.append(self.peer.batch(source, target_in, target_out))
-                self.tokens.append(int((target_out != settings["pad"]).sum()))
-        self.next = 0
-        for _ in range(settings["warmup"]):
-            self.step()
-
-    def step(self) -> tuple[int, float]:
-        place = self.next % len(self.batches)
-        self.next += 1
-        return self.tokens[place], self.peer.step(self.batches[place])
-
-    def turn(self, seconds: float) -> Turn:
-        self.step()  # awake again, and the caches ours
-        tokens, steps, loss = 0, 0, 0.0
-        started = now = time.perf_counter()
-        while not steps or now - started < seconds:
-            of_step, loss = self.step()
-            tokens += of_step
-            steps += 1
-            now = time.perf_counter()
-        return {"tokens": tokens, "steps": steps, "seconds": now - started, "loss": loss}
-
-    def about(self) -> Turn:
-        return {
-            "parameters": self.peer.parameters,
-            "version": self.peer.version,
-            "torch": torch.__version__,
-            "threads": torch.get_num_threads(),
-        }
+def peak_memory() -> int:
+    """Bytes. Linux's own note of this process; getrusage's also counts what its parent held when it was started."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def main() -> None:
@@ -72,11 +37,12 @@ def main() -> None:
         answers.write(json.dumps(value) + "\n")
         answers.flush()
 
+    kind, module = sys.argv[1:]
     try:
-        runner = Runner(sys.argv[1], json.loads(sys.stdin.readline()))
-        answer(runner.about())
+        runner = importlib.import_module(kind).Runner(module, json.loads(sys.stdin.readline()))
+        answer(runner.about() | {"peak_memory": peak_memory()})
         for line in sys.stdin:
-            answer(runner.turn(json.loads(line)["seconds"]))
+            answer(runner.turn(json.loads(line)) | {"peak_memory": peak_memory()})
     except Exception as error:
         answer({"error": f"{type(error).__name__}: {error}"})
         raise
