@@ -19,6 +19,7 @@ from regard import __version__
 from regard.cli_bench import bench
 from regard.cli_compare import compare
 from regard.cli_corpus import corpus
+from regard.cli_distill import distill
 from regard.cli_encode import embed, similar
 from regard.cli_figure import figure
 from regard.cli_generate import generate
@@ -51,6 +52,7 @@ app.command(cls=GroupedHelp)(embed)
 app.command(cls=GroupedHelp)(similar)
 app.command(cls=GroupedHelp)(inspect)
 app.command()(compare)
+app.command()(distill)
 app.command()(figure)
 app.command()(task)
 

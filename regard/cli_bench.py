@@ -92,6 +92,36 @@ def bench_train(
     shown(results, train.table, train.plots, plot, as_json)
 
 
+@bench.command("translate")
+def bench_translate(
+    runs: Annotated[list[Path], typer.Argument(help="Directories of trained runs.", metavar="RUN...")],
+    source: Annotated[Path, typer.Option(help="Source sentences, one per line.")],
+    reference: Annotated[Path, typer.Option(help="Reference translations, one per line.")],
+    beam: Annotated[
+        list[int] | None, typer.Option(help="Beam size, 1 is greedy; repeatable. Default: 1 and 5.", metavar="N")
+    ] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(help="Exponent of the length penalty length^α; default: that of the run.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Only the first N sentences; 0 is all.", min=0, metavar="N")] = 0,
+    alone: Annotated[int, typer.Option(help="Number of sentences to translate one by one, for latency.")] = 50,
+    rounds: Rounds = 3,
+    plot: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure translation: speed, latency, memory and BLEU.
+
+    regard in each precision, CTranslate2 (fp32, int8) and Hugging Face on the same weights. Of several runs, --plot
+    draws BLEU against speed.
+    """
+    refuse_plot(plot)
+    from regard.bench import translate
+
+    order = translate.Order(source, reference, tuple(beam or (1, 5)), length_penalty, limit, alone, rounds)
+    results = translate.bench_translation(runs, order, console(False))
+    shown(results, translate.table, translate.plots, plot, as_json)
+
+
 def refuse_plot(plot: Path | None) -> None:
     """Before anything is measured."""
     if plot is not None:

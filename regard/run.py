@@ -8,6 +8,7 @@
     start/           the weights that it took from the model it started from, if it did
     final/           the averaged weights, in the form of a checkpoint
     results.json     the scores at the end
+    distilled/       the teacher's translations, of a run that `regard distill` made
     report.html      the page to look at, and its plots in plots/
     .lock            held by the process that trains
 
@@ -52,6 +53,7 @@ RESULTS = "results.json"
 STORE = "store"
 TENSORBOARD = "tensorboard"
 PHRASEBOOK = "phrasebook"
+DISTILLED = "distilled"
 REPORT = "report.html"
 PLOTS = "plots"
 LOCK = ".lock"
@@ -68,6 +70,7 @@ OWN_NAMES = frozenset(
         STORE,
         TENSORBOARD,
         PHRASEBOOK,
+        DISTILLED,
         REPORT,
         PLOTS,
         LOCK,

@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from regard import hardware
-from regard.bench.children import Child, Contestant, start_all
+from regard.bench.children import Contestant, start_all
 from regard.bench.figures import SPREAD, aligned_table, machine, machine_line, measured, notes, row_of
 from regard.errors import ConfigError
 from regard.report.plots import PicturePlot, RowPlot
@@ -67,7 +67,7 @@ def bench_machine(
         settings = {"threads": threads, "seed": SEED, "shapes": shapes, "bytes": size}
         children, absent = start_all("multiplying", contestants(), settings, Path(temporary), stack, console)
         turns = [[child.turn(seconds)["rates"] for child in children] for _ in range(rounds)]
-    kinds = [kind_of(child, [turn[place] for turn in turns]) for place, child in enumerate(children)]
+    kinds = [kind_of(child.name, [turn[place] for turn in turns]) for place, child in enumerate(children)]
     return {"kinds": [*kinds, *absent], "machine": machine(threads), "seconds": seconds, "rounds": rounds}
 
 
@@ -76,11 +76,11 @@ def refuse_nothing(seconds: float, rounds: int) -> None:
         raise ConfigError(f"--seconds {seconds:g} --rounds {rounds}: there is nothing to time; give both above 0")
 
 
-def kind_of(child: Child, turns: Sequence[dict[str, float]]) -> dict[str, Any]:
+def kind_of(name: str, turns: Sequence[dict[str, float]]) -> dict[str, Any]:
     """Each shape's rates, and the best: for memory, that of reading."""
     rates = {shape: measured([turn[shape] for turn in turns]) for shape in turns[0]}
-    best = "read" if child.name == "memory" else max(rates, key=lambda shape: rates[shape]["median"])
-    return {"name": child.name, "unit": unit_of(child.name), "rates": rates, "best": best, "peak": rates[best]}
+    best = "read" if name == "memory" else max(rates, key=lambda shape: rates[shape]["median"])
+    return {"name": name, "unit": unit_of(name), "rates": rates, "best": best, "peak": rates[best]}
 
 
 def unit_of(name: str) -> str:

@@ -36,6 +36,7 @@ from rich.console import Console
 from torch import Tensor
 
 from regard import hardware
+from regard.bench import twins
 from regard.config import merged
 from regard.data.batch import Source
 from regard.decode.config import SearchConfig
@@ -45,6 +46,7 @@ from regard.decode.translate import source_ids
 from regard.demo import SETTINGS
 from regard.loading import load
 from regard.models import Transformer, TransformerConfig
+from regard.models.parameters import parameters_of
 from regard.nn import sinusoids
 from regard.session.order import Order
 from regard.session.session import start
@@ -315,6 +317,18 @@ def test_the_logits_are_theirs(transformers: Any, settings: dict[str, Any]):
         ).logits[real]
     assert float(expected.std()) > 1.0
     assert float((found - expected).abs().max()) < 1e-4
+
+
+@pytest.mark.parametrize("settings", CASES.values(), ids=CASES)
+def test_the_benchmark_gives_them_the_same_weights(settings: dict[str, Any]):
+    """`bench/twins.py` names them by itself."""
+    ours = random_model(settings)
+    expected, found = in_their_names(ours), twins.in_their_names(ours.config, parameters_of(ours))
+    for side in NORMS:
+        table = found.pop(f"model.{side}.embed_positions.weight")
+        assert torch.equal(table, sinusoids(len(table), ours.config.width, settings["positions"]))
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ def test_operations_of_a_step_are_those_of_its_products(name: str) -> None:
     assert operations_a_token(shape, counts) == pytest.approx(expected)
 
 
-class InProcess:
+class InProcess(Child):
     """A child that is none: the same runner, called."""
 
     def __init__(self, contestant: Contestant, settings: dict[str, Any]) -> None:

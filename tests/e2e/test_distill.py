@@ -1,0 +1,115 @@
+"""`regard distill`: the student learns from what the teacher writes, and nothing is translated twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+from regard import distill
+from regard.decode.translate import Translator
+from tests.e2e.conftest import Corpus
+from tests.e2e.toolbox import TINY, Outcome, chosen
+
+Call = Callable[..., Outcome]
+STUDENT = [*chosen({key: value for key, value in TINY.items() if not key.startswith("tokenizer.")}), "--quiet"]
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many sentences the teacher was given, call by call, in windows of 32."""
+    found: list[int] = []
+    translate = Translator.translate
+
+    def spy(self: Translator, sentences: Sequence[str], **options: Any) -> Any:
+        found.append(len(sentences))
+        return translate(self, sentences, **options)
+
+    monkeypatch.setattr(distill, "WINDOW", 32)
+    monkeypatch.setattr(Translator, "translate", spy)
+    return found
+
+
+def test_a_student_is_trained_on_the_teachers_translations(
+    call: Call, tiny_run: Path, small_corpus: Corpus, tmp_path: Path, asked: list[int]
+) -> None:
+    run = tmp_path / "student"
+    call("distill", tiny_run, "--to", "tiny", "--out", run, *STUDENT, "--set", "model.width=12").done()
+    sources = lines(small_corpus.source)
+    assert sum(asked) == len(sources)
+    assert lines(run / "distilled" / "0.source") == sources
+    translated = [each.text for each in regard.load(tiny_run).translate(sources)]
+    assert lines(run / "distilled" / "0.target") == translated
+    config = json.loads((run / "config.json").read_text())["config"]
+    assert config["data"]["train"][0]["target"] == str(run / "distilled" / "0.target")
+    assert (config["preset"], config["model"]["width"], config["tokenizer"]["kind"]) == ("tiny", 12, "word")
+    assert (run / "results.json").is_file()
+    assert regard.load(run).translate(sources[:1])
+
+
+def test_an_interrupted_lesson_goes_on_where_it_was(
+    call: Call, tiny_run: Path, small_corpus: Corpus, tmp_path: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, count = tmp_path / "student", len(lines(small_corpus.source))
+    append = distill.append
+
+    def broken(file: Any, texts: Sequence[str]) -> None:
+        if len(asked) == 2 and file.name.endswith(".target"):
+            file.write(b"half a l")
+            file.flush()
+            raise KeyboardInterrupt
+        append(file, texts)
+
+    monkeypatch.setattr(distill, "append", broken)
+    order = ["distill", tiny_run, "--to", "tiny", "--out", run, *STUDENT]
+    assert call(*order).code == 130
+    assert (asked, len(lines(run / "distilled" / "0.source"))) == ([32, 32], 64)
+    monkeypatch.setattr(distill, "append", append)
+    asked.clear()
+    call(*order).refusal("is not empty", "--resume")
+    call(*order, "--beam", "3", "--resume").refusal("beam was 1 and is now 3", "another --out")
+    call(*order, "--resume").done()
+    assert sum(asked) == count - 32
+    assert lines(run / "distilled" / "0.source") == lines(small_corpus.source)
+    again = [each.text for each in regard.load(tiny_run).translate(lines(small_corpus.source))]
+    assert lines(run / "distilled" / "0.target") == again
+    asked.clear()
+    call(*order, "--resume").done()
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ([], ["--to is missing"]),
+        (["--to", "tiny"], ["--out is missing"]),
+        (["--to", "tny", "--out", "run"], ["there is no recipe tny"]),
+        (["--to", "tiny", "--out", "run", "--set", "model.widht=3"], ["widht", "width"]),
+    ],
+)
+def test_what_is_missing_or_wrong_is_said_first(
+    call: Call, tiny_run: Path, options: list[str], parts: list[str]
+) -> None:
+    call("distill", tiny_run, *options).refusal(*parts)
+
+
+def test_a_student_may_be_a_preset_of_any_architecture() -> None:
+    assert distill.student_named("tiny") == {"preset": "tiny"}
+    name = next(iter(regard.models.ARCHITECTURES["rnn"].presets))
+    assert distill.student_named(f"rnn/{name}") == {"preset": name, "model": {"architecture": "rnn"}}
+    assert distill.student_named("rnn/none") is None
+
+
+def test_pieces_stay_pieces() -> None:
+    """A teacher of text that came split writes it split, for the student reads it with the same settings."""
+    found = regard.decode.translation.Translation(text="lower", score=0.0, tokens=("low@@", "er"), finished=True)
+    assert distill.as_training_text(found, "@@") == "low@@ er"
+    assert distill.as_training_text(found, "") == "lower"
