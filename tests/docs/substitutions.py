@@ -40,6 +40,7 @@ SUBSTITUTIONS = (
     Substitution(
         r"(regard bench .*)", r"parsed \1", "measures, which nothing else may run beside; tests/unit/test_bench.py"
     ),
+    Substitution(r"(regard distill .*)", r"parsed \1", "trains, on what it translates; tests/e2e/test_distill.py"),
     Substitution(r"(regard train .*--from .*)", rf"\1 {FEW_STEPS}", "a few steps of the model that is there"),
     Substitution(
         r"(regard train recipes/relatives/shakespeare\S*\.toml .*)",
