@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import regard
 from regard import distill
+from regard.config import Config
 from regard.decode.translate import Translator
+from regard.errors import ConfigError
 from tests.e2e.conftest import Corpus
 from tests.e2e.toolbox import TINY, Outcome, chosen
 
@@ -99,6 +102,18 @@ def test_what_is_missing_or_wrong_is_said_first(
     call: Call, tiny_run: Path, options: list[str], parts: list[str]
 ) -> None:
     call("distill", tiny_run, *options).refusal(*parts)
+
+
+def test_a_teacher_that_does_not_translate_is_refused(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told before anything is made."""
+    run, _, document = distill.read_run(tiny_run)
+    config = Config(task="lm", preset="none", model=regard.models.ARCHITECTURES["rnn-lm"].config())
+    monkeypatch.setattr(distill, "read_run", lambda _: (run, config, document))
+    with pytest.raises(ConfigError, match="does not translate from one source alone"):
+        distill.distill(distill.Lesson(tiny_run, {"preset": "tiny"}, tmp_path / "student"), Console(quiet=True))
+    assert not (tmp_path / "student").exists()
 
 
 def test_a_student_may_be_a_preset_of_any_architecture() -> None:

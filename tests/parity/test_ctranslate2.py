@@ -8,6 +8,7 @@ no open hypothesis can overtake. So ours finds the same, or something that it ra
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +21,13 @@ from regard.config import Config
 from regard.decode.config import SearchConfig
 from regard.decode.forced import force
 from regard.decode.search import search
-from regard.errors import ConfigError
+from regard.errors import ConfigError, RunError
 from regard.interchange.ctranslate2 import vocabulary_of, write_ctranslate2
 from regard.models import ARCHITECTURES, Transformer
 from regard.models.parameters import parameters_of
 from regard.text.codecs import ByteCodec, WordCodec
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.word_vectors import WordVectorsConfig
 from tests.parity.test_huggingface_generate import LIMIT, SENTENCES, TIE, random_model, random_sentences
 
 BEAM = 5
@@ -126,4 +128,15 @@ def test_other_models_and_a_directory_that_is_there_are_refused(ctranslate2: Any
             write_ctranslate2(tmp_path / "model", wrong, own, tokenizer)
     (tmp_path / "model").mkdir()
     with pytest.raises(ConfigError, match="is there already"):
+        write_ctranslate2(tmp_path / "model", config, weights, tokenizer)
+
+
+def test_word_vectors_and_a_missing_library_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model = random_model(CASES["pre"])
+    config, weights, tokenizer = Config(preset="none", model=model.config), parameters_of(model), words(model)
+    vectors = replace(config, tokenizer=TokenizerConfig(kind="word"), word_vectors=WordVectorsConfig(file="glove.txt"))
+    with pytest.raises(ConfigError, match=r"word vectors of another scale \(glove\.txt\)"):
+        write_ctranslate2(tmp_path / "model", vectors, weights, tokenizer)
+    monkeypatch.setitem(sys.modules, "ctranslate2.specs", None)
+    with pytest.raises(RunError, match="CTranslate2 is not installed: pip install ctranslate2"):
         write_ctranslate2(tmp_path / "model", config, weights, tokenizer)

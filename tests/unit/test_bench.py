@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import venv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import rich
 import torch
 from rich.console import Console
 
-from regard.bench import environments, machine
+from regard.bench import environments, machine, translate, twins
 from regard.bench.children import Child, Contestant, PeerError
 from regard.bench.peers import multiplying
 from regard.bench.peers.multiplying import rate
@@ -32,12 +33,17 @@ from regard.bench.train import (
     summary,
     table,
 )
+from regard.config import Config
 from regard.data.batch import Batch
-from regard.errors import ConfigError, CorpusError
-from regard.models import Shapes, TransformerConfig
-from regard.models.costs import model_on_paper, multiplications
+from regard.errors import ConfigError, CorpusError, RunError
+from regard.loading import Opened
+from regard.models import ARCHITECTURES, Shapes, TransformerConfig
+from regard.models.costs import build_model, model_on_paper, multiplications
+from regard.models.parameters import parameters_of
 from regard.report.picture import write_picture
-from regard.text.tokenizer import END, PAD, START, UNKNOWN
+from regard.tasks.pairs import Pairs
+from regard.text.codecs import WordCodec
+from regard.text.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from tests.decodables import collated
 
 WORDS = 43
@@ -209,6 +215,12 @@ def test_an_unknown_peer_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_place_where_no_environment_can_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"file/eole cannot be made into a virtual environment"):
+        environments.make_environment(tmp_path / "file" / "eole", environments.PACKAGES["eole"])
+
+
 def test_an_environment_sees_our_packages_behind_its_own_and_what_cannot_be_installed_is_said(tmp_path: Path) -> None:
     python = tmp_path / "peer" / "bin" / "python"
     venv.create(tmp_path / "peer", with_pip=False, symlinks=True)
@@ -300,3 +312,65 @@ def test_what_cannot_be_timed_is_refused_before_it_starts(tmp_path: Path) -> Non
         bench_training(tmp_path, 1.0, 1, Console(quiet=True), ["huge"])
     with pytest.raises(CorpusError, match=r"train\.en\.gz is not there; give --data"):
         bench_training(tmp_path, 1.0, 1, Console(quiet=True))
+
+
+# --- the same weights for others
+
+
+def opened(**changes: Any) -> Opened:
+    """A small model's directory, as it would be opened."""
+    shape = {"width": 8, "heads": 2, "feedforward": 5, "encoder_layers": 1, "decoder_layers": 1}
+    config = Config(preset="none", model=TransformerConfig(**shape | changes))
+    shapes = Shapes({"source": 7, "target": 7})
+    weights = parameters_of(build_model(config.model, shapes))
+    words = WordCodec(["a", "b", "c"])
+    return Opened(Path("run"), config, Tokenizer.pair(words, words), shapes, lambda _: weights)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bias": False}, "Marian and Pegasus have biases everywhere"),
+        ({"key_width": 3}, "heads of width / heads"),
+        ({"share": "none"}, "share matrices, and model.share='none' does not"),
+        ({"share": "target", "norm": "pre"}, "model.share='target' does not"),
+    ],
+)
+def test_what_hugging_face_has_no_model_for_is_left_out_with_a_reason(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        twins.write_for_huggingface(opened(**changes), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_models_of_other_kinds_are_left_out_with_a_reason(tmp_path: Path) -> None:
+    plain = opened()
+    other = replace(plain, config=Config(preset="none", model=ARCHITECTURES["rnn"].config()))
+    with pytest.raises(ConfigError, match="Hugging Face has no counterpart of this model"):
+        twins.write_for_huggingface(other, tmp_path / "model")
+    weights = {f"inner.{name}": value for name, value in plain.weights(None).items()}
+    with pytest.raises(ConfigError, match="Hugging Face has no counterpart of a model that copies"):
+        twins.write_for_huggingface(replace(plain, weights=lambda _: weights), tmp_path / "model")
+
+
+def test_hugging_face_gets_a_file_and_settings(tmp_path: Path) -> None:
+    found = twins.write_for_huggingface(opened(norm="post"), tmp_path / "model")
+    assert (found["vocab_size"], found["d_model"], found["decoder_start_token_id"]) == (7, 8, START)
+    assert found["share_encoder_decoder_embeddings"]
+    assert (tmp_path / "model" / "model.safetensors").is_file()
+
+
+def test_a_conversion_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
+    """The child opens no run; what it says is what the table says."""
+    with pytest.raises(RunError, match=r"is not a run: it has no config\.json") as caught:
+        twins.write_for_ctranslate2(tmp_path, tmp_path / "model", sys.executable)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_does_not_translate_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(opened(), config=Config(task="lm", preset="none", model=ARCHITECTURES["rnn-lm"].config()))
+    monkeypatch.setattr(translate, "open_model", lambda _: other)
+    texts, order = Pairs(["a"], ["b"]), translate.Order(Path("a"), Path("b"))
+    with pytest.raises(ConfigError, match="does not translate from one source"):
+        translate.bench_run(Path("run"), texts, order, 1, machine.Peaks(1.0, 1.0, 1.0), tmp_path / "x", Console())
