@@ -38,7 +38,6 @@ from regard.train.signals import Interrupted
 WINDOW = 1024
 """Sentences that are translated at once, and written then: what an interruption can lose."""
 ORDER = "order.json"
-MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ def note_order(folder: Path, teacher: Teacher, lesson: Lesson) -> None:
     if not path.is_file():
         write_atomically(path, canonical_json(order))
         return
-    before = read_json_object(path, MOST_BYTES)
+    before = read_json_object(path, "Choose another --out.")
     for key, value in order.items():
         if before.get(key) != value:
             raise RunError(

@@ -350,7 +350,7 @@ def run_table(found: dict[str, Any], sentences: int) -> str:
             "BLEU",
             "same",
         )
-        rows = [(*head, "memory", "version")]
+        rows: list[tuple[str, ...]] = [(*head, "memory", "version")]
         for engine in engines:
             own = engine["beams"][place]
             rows.append(
