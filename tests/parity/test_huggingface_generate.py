@@ -37,21 +37,22 @@ from torch import Tensor
 
 from regard import hardware
 from regard.bench import twins
-from regard.config import merged
+from regard.config import Config, merged
 from regard.data.batch import Source
 from regard.decode.config import SearchConfig
 from regard.decode.forced import force
 from regard.decode.search import search
 from regard.decode.translate import source_ids
 from regard.demo import SETTINGS
-from regard.loading import load
-from regard.models import Transformer, TransformerConfig
+from regard.loading import Opened, load
+from regard.models import Shapes, Transformer, TransformerConfig
 from regard.models.parameters import parameters_of
 from regard.nn import sinusoids
 from regard.session.order import Order
 from regard.session.session import start
+from regard.text.codecs import WordCodec
 from regard.text.phrasebook import make_phrasebook, write_phrasebook
-from regard.text.tokenizer import END, PAD, START
+from regard.text.tokenizer import END, PAD, START, Tokenizer
 from tests.decodables import collated
 
 SENTENCES, BEAM, LIMIT = 200, 4, 16
@@ -329,6 +330,38 @@ def test_the_benchmark_gives_them_the_same_weights(settings: dict[str, Any]):
         assert torch.equal(table, sinusoids(len(table), ours.config.width, settings["positions"]))
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("case", ["post", "pre"])
+def test_the_benchmarks_peer_writes_what_we_write(transformers: Any, tmp_path: Path, case: str):
+    """Greedily, from the file and the settings that `bench/twins.py` gives it."""
+    from regard.bench.peers.huggingface_translate import Peer
+
+    ours, size = random_model(CASES[case]).eval(), SIZES[1]
+    words = WordCodec([f"word{number}" for number in range(4, size)])
+    opened = Opened(
+        tmp_path,
+        Config(preset="none", model=ours.config),
+        Tokenizer.pair(words, words),
+        Shapes({"source": size, "target": size}),
+        lambda _: parameters_of(ours),
+    )
+    generator = random.Random(7)
+    sentences = [[*generator.choices(range(4, size), k=6), END] for _ in range(20)]  # equally long: one limit for all
+    peer = Peer(
+        {
+            "threads": 1,
+            "norm": case,
+            "config": twins.write_for_huggingface(opened, tmp_path / "model"),
+            "folder": str(tmp_path / "model"),
+            "symbols": {"pad": PAD, "end": END, "never": [PAD, START]},
+            "extra": 9,
+            "options": {"length_penalty": 0.6},
+            "probe": sentences[:2],
+        }
+    )
+    found = search(ours, Source.of(sentences), config_for(None), [7 + 9] * len(sentences))
+    assert peer.run(peer.prepare(sentences, 1)) == [list(ranked[0].tokens) for ranked in found]
 
 
 @dataclass(frozen=True)
