@@ -26,7 +26,7 @@ from regard.models.transformer_state import Claim, Memory, TransformerState, Wav
 from regard.nn.attention import KVCache, MultiHeadAttention, padded_keys
 from regard.nn.embedding import Embedding, Table, VectorEmbedding
 from regard.nn.layers import Layer, LayerShape, Residual, check_depth, check_shape
-from regard.nn.linear import linear
+from regard.nn.linear import Product, Projection
 from regard.nn.masks import causal_mask, key_mask
 from regard.nn.positions import POSITIONS, build_positions
 from regard.nn.probe import Probe
@@ -204,6 +204,7 @@ class Transformer(nn.Module):
         tied = config.share != "none"
         self.output_weight, self.to_output = output_of(target, target_size, config.width, tied=tied)
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
+        self.replaced_output: Projection | None = None
         self.further = nn.ModuleList(
             self._reader(column, size, source, given.get(column.name)) for column, size in further
         )
@@ -254,8 +255,8 @@ class Transformer(nn.Module):
         return self.to_output(self.decoder_norm(x))
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
-        """To logits (section 3.4)."""
-        return linear(features, self.output_weight, self.output_bias)
+        """To logits (section 3.4): by the output's matrix, or by what replaces it."""
+        return (self.replaced_output or Product(self.output_weight, self.output_bias))(features)
 
     def forward(self, batch: Batch, probe: Probe | None = None) -> Float[Tensor, "B T V"]:
         return self.project(self.features(batch, probe))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from regard.errors import ConfigError
 from regard.nn.dropout import dropout as drop
-from regard.nn.linear import Linear, linear
+from regard.nn.linear import Linear, Product, Projection
 from regard.nn.masks import used_keys
 from regard.nn.probe import Form, Probe
 
@@ -155,13 +156,18 @@ def resized(x: Float[Tensor, "B N K H"], size: int, rows: Int[Tensor, " R"] | No
     return torch.cat([kept, kept.new_zeros(kept.size(0), kept.size(1), missing, kept.size(3))], 2)
 
 
+Part = Literal["all", "queries", "memory"]
+"""Queries, keys and values in one product; the queries alone; keys and values alone."""
+
+
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head₁ … head_h) W_O (section 3.2.2).
 
     W_Q, W_K and W_V lie below each other in one matrix, so that self-attention projects in one product; `kernels` shows
-    them by head. d_k = d_v = D/heads unless `key_width`, `value_width` say otherwise; then any number of heads fits.
-    With fewer `key_heads` than heads, neighbouring heads share their keys and values (grouped-query attention, Ainslie
-    et al. 2023). `block` names the layer for a probe.
+    them by head. A projection can be replaced by another with the same outputs (`replaced`), for example one of
+    quantised weights. d_k = d_v = D/heads unless `key_width`, `value_width` say otherwise; then any number of heads
+    fits. With fewer `key_heads` than heads, neighbouring heads share their keys and values (grouped-query attention,
+    Ainslie et al. 2023). `block` names the layer for a probe.
     """
 
     def __init__(
@@ -197,6 +203,7 @@ class MultiHeadAttention(nn.Module):
         self.weight = nn.Parameter(torch.empty(sum(self.sizes), width))
         self.bias = nn.Parameter(torch.zeros(sum(self.sizes))) if bias else None
         self.output = Linear(heads * self.value_width, width, bias=bias if output_bias is None else output_bias)
+        self.replaced: dict[Part, Projection] = {}
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -254,22 +261,28 @@ class MultiHeadAttention(nn.Module):
         """Keys or values of each head, where heads share them."""
         return x if self.key_heads == self.heads else x.repeat_interleave(self.heads // self.key_heads, 1)
 
+    def projection(self, part: Part) -> Projection:
+        """What makes queries, keys or values: what replaces it, or the rows of `weight` and `bias`."""
+        if part in self.replaced:
+            return self.replaced[part]
+        whole, queries = Product(self.weight, self.bias), self.sizes[0]
+        if part == "all":
+            return whole
+        return whole.rows(0, queries) if part == "queries" else whole.rows(queries, sum(self.sizes))
+
     def split(
         self, x: Float[Tensor, "B T D"]
     ) -> tuple[Float[Tensor, "B N T H"], Float[Tensor, "B G T H"], Float[Tensor, "B G T Hv"]]:
         """Queries, keys and values of `x`, in one product."""
-        q, k, v = linear(x, self.weight, self.bias).split(self.sizes, dim=-1)
+        q, k, v = self.projection("all")(x).split(self.sizes, dim=-1)
         return split_heads(q, self.heads), split_heads(k, self.key_heads), split_heads(v, self.key_heads)
 
     def queries(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T H"]:
-        size = self.sizes[0]
-        return split_heads(linear(x, self.weight[:size], None if self.bias is None else self.bias[:size]), self.heads)
+        return split_heads(self.projection("queries")(x), self.heads)
 
     def remember(self, x: Float[Tensor, "B K D"]) -> KVCache:
         """Keys and values of `x`."""
-        size = self.sizes[0]
-        both = linear(x, self.weight[size:], None if self.bias is None else self.bias[size:])
-        keys, values = both.split(self.sizes[1:], dim=-1)
+        keys, values = self.projection("memory")(x).split(self.sizes[1:], dim=-1)
         return KVCache(split_heads(keys, self.key_heads), split_heads(values, self.key_heads))
 
     def nothing(self, x: Float[Tensor, "B K D"]) -> KVCache:

@@ -7,11 +7,16 @@ translation depend on what else is in the batch, so there every product runs in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+Projection = Callable[[Tensor], Tensor]
+"""(…, I) → (…, O): a matrix product with its bias, however it is computed."""
 BLOCK = 32
 """Rows of one call. Fewer cost more calls, more cost a lonely sentence the time of a whole block."""
 SMALL, SMALL_BLOCK = 65_536, 128
@@ -49,6 +54,21 @@ def linear_in_blocks(
         else:
             torch.addmm(bias, block, weight.t(), out=place)
     return result[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A `Projection` by a matrix, or by some rows of one that several projections share."""
+
+    weight: Float[Tensor, "O I"]
+    bias: Float[Tensor, " O"] | None = None
+
+    def __call__(self, x: Float[Tensor, "*B I"]) -> Float[Tensor, "*B O"]:
+        return linear(x, self.weight, self.bias)
+
+    def rows(self, begin: int, end: int) -> Product:
+        """The projection to the outputs `begin` … `end` - 1."""
+        return Product(self.weight[begin:end], None if self.bias is None else self.bias[begin:end])
 
 
 class Linear(nn.Linear):
