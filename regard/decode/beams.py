@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -34,8 +34,16 @@ POSITIONS = 8
 class Beams:
     """The open hypotheses of every sentence in a search. A lane has its own length; a step makes each one longer."""
 
-    def __init__(self, config: SearchConfig, symbols: Symbols, device: torch.device, recorder: Recorder | None) -> None:
-        self.config, self.symbols, self.recorder = config, symbols, recorder
+    def __init__(
+        self,
+        config: SearchConfig,
+        symbols: Symbols,
+        device: torch.device,
+        recorder: Recorder | None,
+        normalise: Callable[[Tensor], Tensor] = log_probabilities,
+    ) -> None:
+        """`normalise` makes log-probabilities of logits."""
+        self.config, self.symbols, self.recorder, self.normalise = config, symbols, recorder, normalise
         self.width = config.beam
         """Rows of a sentence."""
         self.done: dict[int, list[Hypothesis]] = {}
@@ -97,7 +105,7 @@ class Beams:
         self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None
     ) -> Int[Tensor, " rows"]:
         """Every hypothesis one token longer; the rows that those still open continue."""
-        log_probs = log_probabilities(logits)
+        log_probs = self.normalise(logits)
         ranked = ranking(logits, log_probs, self._written(), self.config, self.symbols)
         covered = None if attention is None else self._covered(attention)
         lanes = Lanes(self._lanes, self._tokens, self._lengths, self._totals, self.config, self.symbols.end)

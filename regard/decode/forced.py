@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.decode.rules import log_probabilities
+from regard.decode.rules import normaliser
 from regard.errors import ConfigError
 from regard.models.interface import Attentive, Decodable, Mixing, Source
 
@@ -64,7 +64,7 @@ def force(
     wanted = [
         [*target, model.symbols.end] if ends else list(target) for target, ends in zip(targets, ended, strict=True)
     ]
-    found, lengths = [Forced() for _ in targets], source.mask.sum(1).tolist()
+    found, lengths, normalise = [Forced() for _ in targets], source.mask.sum(1).tolist(), normaliser(model)
     with torch.inference_mode():
         state = model.start(source)
         rows = list(range(len(wanted)))
@@ -78,7 +78,7 @@ def force(
                 for row, weight in zip(rows, model.step_and_mix(tokens, state)[2][0].flatten().tolist(), strict=True):
                     found[row].generating.append(weight)
             logits, state, attention = looking_step(model, tokens, state, look)
-            log_probs = log_probabilities(logits)
+            log_probs = normalise(logits)
             tokens = torch.tensor([wanted[row][place] for row in rows], device=tokens.device)
             looks = None if attention is None else [attention[n, ..., : lengths[row]] for n, row in enumerate(rows)]
             note(found, rows, log_probs, tokens, looks, best)

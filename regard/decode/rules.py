@@ -6,8 +6,8 @@ Axes: R rows, T tokens generated so far (no start symbol), V output classes. Onl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -48,6 +48,18 @@ def log_probabilities(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
     if classes < FEWEST_CLASSES:
         logits = F.pad(logits, (0, FEWEST_CLASSES - classes), value=-math.inf)
     return logits.log_softmax(-1, dtype=torch.float32)[:, :classes]
+
+
+@runtime_checkable
+class Normalising(Protocol):
+    """A `Decodable` that makes log-probabilities of its logits itself, as its own search does."""
+
+    def log_probabilities(self, logits: Float[Tensor, "R V"], /) -> Float[Tensor, "R V"]: ...
+
+
+def normaliser(model: object) -> Callable[[Tensor], Tensor]:
+    """What makes log-probabilities of a model's logits: its own way, or `log_probabilities`."""
+    return model.log_probabilities if isinstance(model, Normalising) else log_probabilities
 
 
 def ranking(

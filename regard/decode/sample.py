@@ -9,7 +9,7 @@ Axes: R rows (one per draw of each sentence), T room for tokens, V output classe
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +47,15 @@ class Draw:
 class Draws:
     """The open draws of every sentence; each has its own length, and a step makes it one longer."""
 
-    def __init__(self, config: SearchConfig, symbols: Symbols, device: torch.device) -> None:
-        self.config, self.symbols = config, symbols
+    def __init__(
+        self,
+        config: SearchConfig,
+        symbols: Symbols,
+        device: torch.device,
+        normalise: Callable[[Tensor], Tensor] = log_probabilities,
+    ) -> None:
+        """`normalise` makes log-probabilities of logits."""
+        self.config, self.symbols, self.normalise = config, symbols, normalise
         self.width = config.nbest
         """Rows of a sentence."""
         self.done: dict[int, list[Hypothesis]] = {}
@@ -87,7 +94,7 @@ class Draws:
     def extend(self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None) -> Int[Tensor, " R2"]:
         """A token drawn for each row; the rows that go on."""
         tokens, failed = self._draw(self._noisy(logits))
-        self._grow(tokens, log_probabilities(logits).gather(1, tokens[:, None])[:, 0])
+        self._grow(tokens, self.normalise(logits).gather(1, tokens[:, None])[:, 0])
         ended, stopped = tokens == self.symbols.end, self._stopped()
         over = ended | stopped | failed | (self._limits == self._lengths)
         for row in over.nonzero().flatten().tolist():

@@ -10,7 +10,7 @@ from regard.decode.candidates import Hypothesis
 from regard.decode.config import WIDEST_BEAM, SearchConfig
 from regard.decode.record import Recorder
 from regard.decode.request import NO_DEMANDS, Demands, Request
-from regard.decode.stepper import Stepper
+from regard.decode.stepper import Search, stepper_for
 from regard.errors import ConfigError, RunError
 from regard.models.interface import Decodable, Source
 
@@ -31,7 +31,7 @@ def search(
     asked of each sentence's translation.
     """
     requests = requests_for(source, config, [0] * len(source), max_lengths, demands)
-    return in_order(Stepper(model, config, recorder), requests)
+    return in_order(stepper_for(model, config, recorder), requests)
 
 
 def sample(
@@ -43,10 +43,10 @@ def sample(
     demands: Sequence[Demands] | None = None,
 ) -> list[list[Hypothesis]]:
     """`nbest` draws for each sentence. `keys` name the sentences: equal keys get equal noise."""
-    return in_order(Stepper(model, config), requests_for(source, config, keys, max_lengths, demands))
+    return in_order(stepper_for(model, config), requests_for(source, config, keys, max_lengths, demands))
 
 
-def in_order(stepper: Stepper, requests: Sequence[Request]) -> list[list[Hypothesis]]:
+def in_order(stepper: Search, requests: Sequence[Request]) -> list[list[Hypothesis]]:
     """What is found for each request, all admitted at once."""
     numbers, found = stepper.admit(requests), dict[int, list[Hypothesis]]()
     while stepper.is_busy:

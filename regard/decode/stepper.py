@@ -30,6 +30,7 @@ from regard.decode.context import Context
 from regard.decode.forced import looking_step, mean_attention
 from regard.decode.record import Recorder
 from regard.decode.request import Request
+from regard.decode.rules import normaliser
 from regard.decode.sample import Draws
 from regard.errors import ConfigError
 from regard.models.interface import Attentive, Decodable, Prompted, Source
@@ -201,9 +202,9 @@ class Stepper:
         if self._frontier is None:
             symbols = self.model.symbols
             self._frontier = (
-                Draws(self.config, symbols, device)
+                Draws(self.config, symbols, device, normaliser(self.model))
                 if self.config.sample
-                else Beams(self.config, symbols, device, self.recorder)
+                else Beams(self.config, symbols, device, self.recorder, normaliser(self.model))
             )
         if self._looks:  # a look is at all rows at once, and needs as many for each sentence
             state = state.reorder(torch.arange(len(group), device=device).repeat_interleave(self._frontier.width))
@@ -243,6 +244,42 @@ class Stepper:
         self._state = state if is_identity(order, rows.count) else state.reorder(order)
         for row, length in zip(full, read, strict=True):
             self._read[row] = length
+
+
+@runtime_checkable
+class Search(Protocol):
+    """What drives a search: a `Stepper`, or what a model has in place of it."""
+
+    config: SearchConfig
+    open: set[int]
+
+    @property
+    def is_busy(self) -> bool: ...
+
+    def admit(self, requests: Sequence[Request], /) -> list[int]: ...
+
+    def cancel(self, numbers: Iterable[int], /) -> None: ...
+
+    def step(self) -> None: ...
+
+    def finished(self) -> dict[int, list[Hypothesis]]: ...
+
+    def written(self, number: int, /) -> list[list[int]]: ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """A `Decodable` with a search of its own, which finds what a `Stepper` over it finds."""
+
+    def stepper(self, config: SearchConfig, recorder: Recorder | None, /) -> Search | None:
+        """None for a search that it does not know."""
+        ...
+
+
+def stepper_for(model: Decodable, config: SearchConfig, recorder: Recorder | None = None) -> Search:
+    """The model's own search where it has one for these settings, else a `Stepper`."""
+    own = model.stepper(config, recorder) if isinstance(model, Searching) else None
+    return Stepper(model, config, recorder) if own is None else own
 
 
 def is_identity(parents: Int[Tensor, " R"], rows: int) -> bool:

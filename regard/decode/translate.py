@@ -32,7 +32,7 @@ from regard.decode.reading import Reading
 from regard.decode.record import Recorder
 from regard.decode.request import NO_DEMANDS, Request, name_of
 from regard.decode.search import nothing_found
-from regard.decode.stepper import Stepper
+from regard.decode.stepper import stepper_for
 from regard.decode.translation import BLANK, Translation, joined, joined_alignment, merged
 from regard.decode.units import Cutting, Line, Prepared, Unit, Whole, only
 from regard.decode.wording import text_of
@@ -516,7 +516,7 @@ class Translator:
         self, units: Sequence[Unit], job: Job, recorder: Recorder | None, progress: Callable[[float], None]
     ) -> tuple[list[list[Hypothesis]], list[int]]:
         """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
-        stepper = Stepper(self.model, job.config, recorder)
+        stepper = stepper_for(self.model, job.config, recorder)
         waiting = sorted(range(len(units)), key=lambda number: max(units[number].lengths))
         asked: dict[int, int] = {}
         found: dict[int, list[Hypothesis]] = {}

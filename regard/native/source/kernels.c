@@ -1,0 +1,558 @@
+/* Compiled once for each instruction set, with KERNELS as the name of the table; see kernels.h. */
+#include "kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define LANES 16
+#define UNROLLED _Pragma("GCC unroll 8")
+#define INLINE static inline __attribute__((always_inline))
+
+/* Sixteen numbers; the compiler makes as many registers of them as the instruction set asks for. */
+typedef float vector_t __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t integers_t __attribute__((vector_size(64), aligned(4), may_alias));
+
+INLINE vector_t load(const float *x) { return *(const vector_t *)x; }
+INLINE void store(float *x, vector_t v) { *(vector_t *)x = v; }
+INLINE vector_t all(float x) { return x - (vector_t){0}; }
+INLINE vector_t choose(integers_t mask, vector_t yes, vector_t no) {
+    return (vector_t)((mask & (integers_t)yes) | (~mask & (integers_t)no));
+}
+INLINE vector_t larger(vector_t a, vector_t b) { return choose(a > b, a, b); }
+INLINE vector_t magnitude(vector_t a) { return (vector_t)((integers_t)a & 0x7fffffff); }
+
+/* Sums and maxima of a vector, always in the same order: halves, quarters, pairs. */
+#define SWAP8(v) __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define SWAP4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
+#define SWAP2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
+#define SWAP1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+
+INLINE float sum_of(vector_t v) {
+    v += SWAP8(v);
+    v += SWAP4(v);
+    v += SWAP2(v);
+    v += SWAP1(v);
+    return v[0];
+}
+
+INLINE float largest_of(vector_t v) {
+    v = larger(v, SWAP8(v));
+    v = larger(v, SWAP4(v));
+    v = larger(v, SWAP2(v));
+    v = larger(v, SWAP1(v));
+    return v[0];
+}
+
+/* The sums of four vectors, each in the order of the others. */
+INLINE void sums_of(vector_t a, vector_t b, vector_t c, vector_t d, float *sums) {
+#define LOW(x, y) __builtin_shufflevector(x, y, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define HIGH(x, y) __builtin_shufflevector(x, y, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+    vector_t ab = LOW(a, b) + HIGH(a, b), cd = LOW(c, d) + HIGH(c, d);
+    vector_t all = __builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
+                   __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    all += SWAP8(all);
+    all += SWAP4(all);
+    memcpy(sums, &all, 4 * sizeof *sums);
+}
+
+/* e^x for x <= 0 to a relative error of 2e-7; exactly 0 below -87, and NaN of NaN. */
+INLINE vector_t exponential(vector_t x) {
+    const vector_t magic = all(12582912.0f); /* 1.5 · 2^23: adding it rounds to a whole number */
+    integers_t vanishes = x < all(-87.0f);
+    vector_t bounded = choose(vanishes, all(-87.0f), x);
+    vector_t whole = (bounded * 1.44269504f + magic) - magic;
+    vector_t rest = bounded - whole * 0.693359375f;
+    rest = rest + whole * 2.12194440e-4f;
+    vector_t p = all(1.9875691500e-4f);
+    p = p * rest + 1.3981999507e-3f;
+    p = p * rest + 8.3334519073e-3f;
+    p = p * rest + 4.1665795894e-2f;
+    p = p * rest + 1.6666665459e-1f;
+    p = p * rest + 5.0000001201e-1f;
+    p = p * rest * rest + rest + 1.0f;
+    integers_t exponent = __builtin_convertvector(whole, integers_t) << 23;
+    vector_t found = (vector_t)((integers_t)p + exponent);
+    integers_t is_nan = x != x;
+    return choose(is_nan, x, choose(vanishes, all(0.0f), found));
+}
+
+/* Quantising */
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || !defined(__AVX2__)
+typedef int8_t quantised_t;
+typedef int8_t quantised_vector_t __attribute__((vector_size(16), aligned(1), may_alias));
+#else
+typedef int16_t quantised_t; /* what pmaddwd takes */
+typedef int16_t quantised_vector_t __attribute__((vector_size(32), aligned(2), may_alias));
+#endif
+
+INLINE float quantise_row(const float *x, int width, quantised_t *q, int32_t *sum) {
+    vector_t largest = all(0.0f), poison = all(0.0f);
+    int body = width / LANES * LANES;
+    for (int i = 0; i < body; i += LANES) {
+        vector_t v = load(x + i);
+        largest = larger(magnitude(v), largest);
+        poison += v * 0.0f; /* NaN where a number is not finite */
+    }
+    float most = largest_of(largest), spoiled = sum_of(poison);
+    for (int i = body; i < width; i++) {
+        float m = fabsf(x[i]);
+        most = m > most ? m : most;
+        spoiled += x[i] * 0.0f;
+    }
+    memset(q, 0, sizeof(quantised_t) * (size_t)ROUND_UP(width, GROUP));
+    *sum = 0;
+    if (spoiled != spoiled) return spoiled;
+    if (most < 1e-30f) return 0.0f;
+    const float magic = 12582912.0f, inverse = 127.0f / most;
+    integers_t sums = {0};
+    for (int i = 0; i < body; i += LANES) {
+        vector_t rounded = (load(x + i) * inverse + magic) - magic;
+        integers_t whole = __builtin_convertvector(rounded, integers_t);
+        sums += whole;
+        *(quantised_vector_t *)(q + i) = __builtin_convertvector(whole, quantised_vector_t);
+    }
+    int32_t total = 0;
+    for (int i = 0; i < LANES; i++) total += sums[i];
+    for (int i = body; i < width; i++) {
+        q[i] = (quantised_t)((x[i] * inverse + magic) - magic);
+        total += q[i];
+    }
+    *sum = 128 * total;
+    return most / 127.0f;
+}
+
+static void quantise(const float *x, int rows, int width, int stride, void *q, float *scales, int32_t *sums) {
+    size_t quantised = (size_t)ROUND_UP(width, GROUP);
+    for (int row = 0; row < rows; row++)
+        scales[row] = quantise_row(x + (size_t)row * (size_t)stride, width, (quantised_t *)q + row * quantised,
+                                   sums + row);
+}
+
+/* Products. A tile is some rows by some outputs of a panel; whatever the tile, a number's sum has one order. */
+
+INLINE void finish(float *out, vector_t value, int how) {
+    if (how & ADD) value += load(out);
+    if (how & RELU) value = larger(value, all(0.0f));
+    store(out, value);
+}
+
+INLINE void finish_int8(float *out, integers_t sum, int32_t offset, float scale, const float *scales,
+                        const float *bias, int how) {
+    vector_t value = __builtin_convertvector(sum - offset, vector_t) * (load(scales) * scale);
+    finish(out, value + load(bias), how);
+}
+
+#if defined(__AVX512VNNI__)
+#define INT8_ROWS 6
+#define INT8_OUTPUTS 64
+/* _mm512_dpbusd_epi32, which gcc 12 surrounds with copies of the sums. */
+#define ADD_PRODUCTS(sums, weights, four) __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(four))
+INLINE void int8_tile(const quantised_t *q, size_t q_stride, const uint8_t *w, int groups, int rows, integers_t *sums) {
+    __m512i acc[INT8_ROWS][4];
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 4; j++) acc[r][j] = _mm512_setzero_si512();
+    for (int g = 0; g < groups; g++) {
+        __m512i w0 = _mm512_loadu_si512(w), w1 = _mm512_loadu_si512(w + 64), w2 = _mm512_loadu_si512(w + 128),
+                w3 = _mm512_loadu_si512(w + 192);
+        w += 256;
+        UNROLLED for (int r = 0; r < rows; r++) {
+            int32_t own;
+            memcpy(&own, q + (size_t)r * q_stride + 4 * (size_t)g, 4);
+            __m512i four = _mm512_set1_epi32(own);
+            ADD_PRODUCTS(acc[r][0], w0, four);
+            ADD_PRODUCTS(acc[r][1], w1, four);
+            ADD_PRODUCTS(acc[r][2], w2, four);
+            ADD_PRODUCTS(acc[r][3], w3, four);
+        }
+    }
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 4; j++) sums[4 * r + j] = (integers_t)acc[r][j];
+}
+#elif defined(__AVXVNNI__)
+#define INT8_ROWS 5
+#define INT8_OUTPUTS 16
+INLINE void int8_tile(const quantised_t *q, size_t q_stride, const uint8_t *w, int groups, int rows, integers_t *sums) {
+    __m256i acc[INT8_ROWS][2];
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 2; j++) acc[r][j] = _mm256_setzero_si256();
+    for (int g = 0; g < groups; g++) {
+        __m256i w0 = _mm256_loadu_si256((const __m256i *)w), w1 = _mm256_loadu_si256((const __m256i *)(w + 32));
+        w += 4 * PANEL;
+        UNROLLED for (int r = 0; r < rows; r++) {
+            int32_t four;
+            memcpy(&four, q + (size_t)r * q_stride + 4 * (size_t)g, 4);
+            __m256i a = _mm256_set1_epi32(four);
+            acc[r][0] = _mm256_dpbusd_avx_epi32(acc[r][0], w0, a);
+            acc[r][1] = _mm256_dpbusd_avx_epi32(acc[r][1], w1, a);
+        }
+    }
+    UNROLLED for (int r = 0; r < rows; r++) {
+        memcpy(&sums[r], &acc[r][0], 32);
+        memcpy((char *)&sums[r] + 32, &acc[r][1], 32);
+    }
+}
+#elif defined(__AVX2__)
+#define INT8_ROWS 3
+#define INT8_OUTPUTS 16
+/* Weights 0 … 255 times activations -127 … 127 as 16-bit numbers: pmaddwd adds two products in 32 bits, exactly. */
+INLINE void int8_tile(const quantised_t *q, size_t q_stride, const uint8_t *w, int groups, int rows, integers_t *sums) {
+    __m256i acc[INT8_ROWS][4];
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 4; j++) acc[r][j] = _mm256_setzero_si256();
+    for (int g = 0; g < groups; g++) {
+        __m256i a[INT8_ROWS];
+        UNROLLED for (int r = 0; r < rows; r++) {
+            int64_t four;
+            memcpy(&four, q + (size_t)r * q_stride + 4 * (size_t)g, 8);
+            a[r] = _mm256_set1_epi64x(four);
+        }
+        UNROLLED for (int j = 0; j < 4; j++) {
+            __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(w + 16 * j)));
+            UNROLLED for (int r = 0; r < rows; r++) acc[r][j] = _mm256_add_epi32(acc[r][j], _mm256_madd_epi16(wide, a[r]));
+        }
+        w += 4 * PANEL;
+    }
+    /* Two neighbouring numbers are the halves of an output's sum. */
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 2; j++) {
+            __m256i pairs = _mm256_hadd_epi32(acc[r][2 * j], acc[r][2 * j + 1]);
+            pairs = _mm256_permute4x64_epi64(pairs, 0xd8);
+            memcpy((char *)&sums[r] + 32 * j, &pairs, 32);
+        }
+}
+#else
+#define INT8_ROWS 1
+#define INT8_OUTPUTS 16
+INLINE void int8_tile(const quantised_t *q, size_t q_stride, const uint8_t *w, int groups, int rows, integers_t *sums) {
+    (void)q_stride, (void)rows;
+    int32_t acc[INT8_OUTPUTS] = {0};
+    for (int g = 0; g < groups; g++, w += 4 * PANEL)
+        for (int o = 0; o < INT8_OUTPUTS; o++)
+            for (int i = 0; i < GROUP; i++) acc[o] += (int32_t)w[GROUP * o + i] * (int32_t)q[GROUP * g + i];
+    memcpy(sums, acc, sizeof acc);
+}
+#endif
+
+INLINE void multiply_int8_as(const void *quantised, const float *scales, const int32_t *sums, int rows,
+                             const rg_matrix *matrix, int first, int last, float *out, int stride, int how) {
+    size_t q_stride = (size_t)ROUND_UP(matrix->inputs, GROUP), panel_size = q_stride * PANEL;
+    int groups = (int)q_stride / GROUP;
+    const quantised_t *q = quantised;
+    for (int panel = first; panel < last; panel++) {
+        const uint8_t *weights = (const uint8_t *)matrix->weights + (size_t)panel * panel_size;
+        for (int row = 0; row < rows; row += INT8_ROWS) {
+            int some = rows - row < INT8_ROWS ? rows - row : INT8_ROWS;
+            for (int part = 0; part < PANEL; part += INT8_OUTPUTS) {
+                integers_t found[INT8_ROWS * INT8_OUTPUTS / LANES];
+                const quantised_t *from = q + (size_t)row * q_stride;
+                const uint8_t *w = weights + (size_t)part * GROUP;
+#define CASE(n) \
+    case n: int8_tile(from, q_stride, w, groups, n, found); break
+                switch (some) {
+                    CASE(1);
+#if INT8_ROWS > 1
+                    CASE(2);
+                    CASE(3);
+#endif
+#if INT8_ROWS > 3
+                    CASE(4);
+                    CASE(5);
+#endif
+#if INT8_ROWS > 5
+                    CASE(6);
+#endif
+                }
+#undef CASE
+                for (int r = 0; r < some; r++)
+                    for (int j = 0; j < INT8_OUTPUTS / LANES; j++) {
+                        size_t o = (size_t)(panel * PANEL + part + j * LANES);
+                        float *to = out + (size_t)(row + r) * (size_t)stride + (o - (size_t)first * PANEL);
+                        finish_int8(to, found[r * (INT8_OUTPUTS / LANES) + j], sums[row + r], scales[row + r],
+                                    matrix->scales + o, matrix->bias + o, how);
+                    }
+            }
+        }
+    }
+}
+
+/* What becomes of a product is known to the compiler. */
+#define AS(how, product, ...)                                      \
+    switch (how) {                                                 \
+        case PLAIN: product(__VA_ARGS__, PLAIN); break;            \
+        case RELU: product(__VA_ARGS__, RELU); break;              \
+        case ADD: product(__VA_ARGS__, ADD); break;                \
+    }
+
+static void multiply_int8(const void *q, const float *scales, const int32_t *sums, int rows, const rg_matrix *matrix,
+                          int first, int last, float *out, int stride, int how) {
+    AS(how, multiply_int8_as, q, scales, sums, rows, matrix, first, last, out, stride)
+}
+
+#if defined(__AVX512F__)
+#define FP32_ROWS 6
+#define FP32_OUTPUTS 64
+INLINE void fp32_tile(const float *x, size_t stride, const float *w, int inputs, int rows, vector_t *sums) {
+    __m512 acc[FP32_ROWS][4];
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 4; j++) acc[r][j] = _mm512_setzero_ps();
+    for (int i = 0; i < inputs; i++, w += PANEL) {
+        __m512 w0 = _mm512_loadu_ps(w), w1 = _mm512_loadu_ps(w + 16), w2 = _mm512_loadu_ps(w + 32),
+               w3 = _mm512_loadu_ps(w + 48);
+        UNROLLED for (int r = 0; r < rows; r++) {
+            __m512 a = _mm512_set1_ps(x[(size_t)r * stride + (size_t)i]);
+            acc[r][0] = _mm512_fmadd_ps(a, w0, acc[r][0]);
+            acc[r][1] = _mm512_fmadd_ps(a, w1, acc[r][1]);
+            acc[r][2] = _mm512_fmadd_ps(a, w2, acc[r][2]);
+            acc[r][3] = _mm512_fmadd_ps(a, w3, acc[r][3]);
+        }
+    }
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 4; j++) sums[4 * r + j] = (vector_t)acc[r][j];
+}
+#elif defined(__AVX2__)
+#define FP32_ROWS 6
+#define FP32_OUTPUTS 16
+INLINE void fp32_tile(const float *x, size_t stride, const float *w, int inputs, int rows, vector_t *sums) {
+    __m256 acc[FP32_ROWS][2];
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int j = 0; j < 2; j++) acc[r][j] = _mm256_setzero_ps();
+    for (int i = 0; i < inputs; i++, w += PANEL) {
+        __m256 w0 = _mm256_loadu_ps(w), w1 = _mm256_loadu_ps(w + 8);
+        UNROLLED for (int r = 0; r < rows; r++) {
+            __m256 a = _mm256_set1_ps(x[(size_t)r * stride + (size_t)i]);
+            acc[r][0] = _mm256_fmadd_ps(a, w0, acc[r][0]);
+            acc[r][1] = _mm256_fmadd_ps(a, w1, acc[r][1]);
+        }
+    }
+    UNROLLED for (int r = 0; r < rows; r++) {
+        memcpy(&sums[r], &acc[r][0], 32);
+        memcpy((char *)&sums[r] + 32, &acc[r][1], 32);
+    }
+}
+#else
+#define FP32_ROWS 1
+#define FP32_OUTPUTS 16
+INLINE void fp32_tile(const float *x, size_t stride, const float *w, int inputs, int rows, vector_t *sums) {
+    (void)stride, (void)rows;
+    vector_t acc = all(0.0f);
+    for (int i = 0; i < inputs; i++, w += PANEL) acc += load(w) * x[i];
+    sums[0] = acc;
+}
+#endif
+
+INLINE void multiply_fp32_as(const float *x, int x_stride, int rows, const rg_matrix *matrix, int first, int last,
+                             float *out, int stride, int how) {
+    size_t panel_size = (size_t)matrix->inputs * PANEL;
+    for (int panel = first; panel < last; panel++) {
+        const float *weights = (const float *)matrix->weights + (size_t)panel * panel_size;
+        for (int row = 0; row < rows; row += FP32_ROWS) {
+            int some = rows - row < FP32_ROWS ? rows - row : FP32_ROWS;
+            for (int part = 0; part < PANEL; part += FP32_OUTPUTS) {
+                vector_t found[FP32_ROWS * FP32_OUTPUTS / LANES];
+                const float *from = x + (size_t)row * (size_t)x_stride, *w = weights + part;
+#define CASE(n) \
+    case n: fp32_tile(from, (size_t)x_stride, w, matrix->inputs, n, found); break
+                switch (some) {
+                    CASE(1);
+#if FP32_ROWS > 1
+                    CASE(2);
+                    CASE(3);
+                    CASE(4);
+                    CASE(5);
+                    CASE(6);
+#endif
+                }
+#undef CASE
+                for (int r = 0; r < some; r++)
+                    for (int j = 0; j < FP32_OUTPUTS / LANES; j++) {
+                        size_t o = (size_t)(panel * PANEL + part + j * LANES);
+                        float *to = out + (size_t)(row + r) * (size_t)stride + (o - (size_t)first * PANEL);
+                        finish(to, found[r * (FP32_OUTPUTS / LANES) + j] + load(matrix->bias + o), how);
+                    }
+            }
+        }
+    }
+}
+
+static void multiply_fp32(const float *x, int x_stride, int rows, const rg_matrix *matrix, int first, int last,
+                          float *out, int stride, int how) {
+    AS(how, multiply_fp32_as, x, x_stride, rows, matrix, first, last, out, stride)
+}
+
+/* The rest of a layer */
+
+static void norm(const float *x, float *out, int width, const rg_norm *norm, float epsilon) {
+    int body = width / LANES * LANES;
+    vector_t sums = all(0.0f);
+    float tail = 0.0f;
+    for (int i = 0; i < body; i += LANES) sums += load(x + i);
+    for (int i = body; i < width; i++) tail += x[i];
+    float mean = (sum_of(sums) + tail) / (float)width;
+    vector_t squares = all(0.0f);
+    tail = 0.0f;
+    for (int i = 0; i < body; i += LANES) {
+        vector_t d = load(x + i) - mean;
+        squares += d * d;
+    }
+    for (int i = body; i < width; i++) tail += (x[i] - mean) * (x[i] - mean);
+    float inverse = 1.0f / sqrtf((sum_of(squares) + tail) / (float)width + epsilon);
+    for (int i = 0; i < body; i += LANES)
+        store(out + i, (load(x + i) - mean) * inverse * load(norm->gain + i) + load(norm->bias + i));
+    for (int i = body; i < width; i++) out[i] = (x[i] - mean) * inverse * norm->gain[i] + norm->bias[i];
+}
+
+/* The scores of four positions. */
+INLINE void four_scores(const float *query, const float *const *keys, int first, int width, float scale, float *scores) {
+    vector_t sums[4] = {all(0.0f), all(0.0f), all(0.0f), all(0.0f)};
+    int body = width / LANES * LANES;
+    for (int i = 0; i < body; i += LANES) {
+        vector_t q = load(query + i);
+        for (int at = 0; at < 4; at++) sums[at] += q * load(keys[at] + first + i);
+    }
+    sums_of(sums[0], sums[1], sums[2], sums[3], scores);
+    for (int at = 0; at < 4; at++) {
+        for (int i = body; i < width; i++) scores[at] += query[i] * keys[at][first + i];
+        scores[at] *= scale;
+    }
+}
+
+/* Scores to weights, in place; there are `room` of them, a multiple of a vector, of which `count` are real. */
+INLINE void softmax(float *scores, int count, int room) {
+    for (int at = count; at < room; at++) scores[at] = -INFINITY;
+    vector_t most = all(-INFINITY), sums = all(0.0f);
+    for (int at = 0; at < room; at += LANES) most = larger(load(scores + at), most);
+    float reference = count ? largest_of(most) : 0.0f;
+    for (int at = 0; at < room; at += LANES) {
+        vector_t e = exponential(load(scores + at) - reference);
+        store(scores + at, e);
+        sums += e;
+    }
+    float inverse = count ? 1.0f / sum_of(sums) : 0.0f;
+    for (int at = 0; at < room; at += LANES) store(scores + at, load(scores + at) * inverse);
+}
+
+/* One head's values times their weights; values[at] are those of a position, `first` numbers on this head's. */
+INLINE void weigh(const float *const *values, int first, const float *weights, int count, int width, float *out) {
+    int i = 0;
+    for (; i + 2 * LANES <= width; i += 2 * LANES) {
+        vector_t one = all(0.0f), two = all(0.0f);
+        for (int at = 0; at < count; at++) {
+            one += load(values[at] + first + i) * weights[at];
+            two += load(values[at] + first + i + LANES) * weights[at];
+        }
+        store(out + i, one);
+        store(out + i + LANES, two);
+    }
+    for (; i + LANES <= width; i += LANES) {
+        vector_t one = all(0.0f);
+        for (int at = 0; at < count; at++) one += load(values[at] + first + i) * weights[at];
+        store(out + i, one);
+    }
+    for (; i < width; i++) {
+        float one = 0.0f;
+        for (int at = 0; at < count; at++) one += values[at][first + i] * weights[at];
+        out[i] = one;
+    }
+}
+
+static void attend(const float *query, const float *const *keys, int values, int count, const rg_shape *shape,
+                   float *weights, float *out) {
+    int room = ROUND_UP(count, LANES), width = shape->key_width;
+    float scale = 1.0f / sqrtf((float)width);
+    for (int at = 0; at < count; at += 4) {
+        const float *four[4];
+        for (int i = 0; i < 4; i++) four[i] = keys[at + i < count ? at + i : count - 1];
+        for (int head = 0; head < shape->heads; head++)
+            four_scores(query + head * width, four, head * width, width, scale, weights + head * room + at);
+    }
+    for (int head = 0; head < shape->heads; head++) {
+        softmax(weights + head * room, count, room);
+        weigh(keys, values + head * shape->value_width, weights + head * room, count, shape->value_width,
+              out + head * shape->value_width);
+    }
+}
+
+/* The same over a source, whose keys lie by head and feature, so that sixteen positions are a vector. */
+static void attend_source(const float *query, const float *keys, const float *const *values, int count,
+                          const rg_shape *shape, float *weights, float *out) {
+    int room = ROUND_UP(count, LANES), width = shape->key_width;
+    float scale = 1.0f / sqrtf((float)width);
+    for (int head = 0; head < shape->heads; head++, query += width, keys += (size_t)width * (size_t)room) {
+        float *own = weights + head * room;
+        for (int at = 0; at < room; at += LANES) {
+            vector_t even = all(0.0f), odd = all(0.0f);
+            int i = 0;
+            for (; i + 2 <= width; i += 2) {
+                even += load(keys + (size_t)i * (size_t)room + at) * query[i];
+                odd += load(keys + (size_t)(i + 1) * (size_t)room + at) * query[i + 1];
+            }
+            if (i < width) even += load(keys + (size_t)i * (size_t)room + at) * query[i];
+            store(own + at, (even + odd) * scale);
+        }
+        softmax(own, count, room);
+        weigh(values, head * shape->value_width, own, count, shape->value_width, out + head * shape->value_width);
+    }
+}
+
+static void place(const float *row, const float *position, float scale, float *out, int width) {
+    for (int i = 0; i < width; i++) out[i] = row[i] * scale + position[i];
+}
+
+/* The vocabulary */
+
+/* A bit for each of a panel's logits that is above the threshold. */
+INLINE uint64_t above(const float *x, float threshold) {
+    uint64_t found = 0;
+#if defined(__AVX512F__)
+    __m512 t = _mm512_set1_ps(threshold);
+    for (int j = 0; j < 4; j++)
+        found |= (uint64_t)_mm512_cmp_ps_mask(_mm512_loadu_ps(x + 16 * j), t, _CMP_GT_OQ) << (16 * j);
+#elif defined(__AVX2__)
+    __m256 t = _mm256_set1_ps(threshold);
+    for (int j = 0; j < 8; j++)
+        found |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(x + 8 * j), t, _CMP_GT_OQ))
+                 << (8 * j);
+#else
+    for (int j = 0; j < PANEL; j++) found |= (uint64_t)(x[j] > threshold) << j;
+#endif
+    return found;
+}
+
+static void insert(best_t *best, float logit, int32_t token) {
+    int at = best->count < best->most ? best->count++ : best->most - 1;
+    for (; at > 0 && best->logits[at - 1] < logit; at--) {
+        best->logits[at] = best->logits[at - 1];
+        best->tokens[at] = best->tokens[at - 1];
+    }
+    best->logits[at] = logit;
+    best->tokens[at] = token;
+    if (best->count == best->most) best->threshold = best->logits[best->most - 1];
+}
+
+/* The logits of one panel, whose first is that of the token `first`; panel after panel. */
+static void rank(const float *logits, int first, best_t *best, const uint8_t *never) {
+    uint64_t hits = above(logits, best->threshold);
+    float reference = best->reference;
+    for (; hits; hits &= hits - 1) {
+        int at = __builtin_ctzll(hits);
+        float logit = logits[at];
+        if (logit > reference) reference = logit;
+        if (logit > best->threshold && !(never && never[first + at])) insert(best, logit, first + at);
+    }
+    vector_t sums = load(best->sums);
+    if (reference > best->reference) {
+        sums *= best->reference == -INFINITY ? all(0.0f) : exponential(all(best->reference - reference));
+        best->reference = reference;
+    }
+    if (reference == -INFINITY) reference = 0.0f; /* nothing finite yet */
+    for (int j = 0; j < PANEL; j += LANES) sums += exponential(load(logits + j) - reference);
+    store(best->sums, sums);
+}
+
+const kernels_t KERNELS = {KERNELS_NAME, sizeof(quantised_t), quantise, multiply_int8, multiply_fp32, norm, attend,
+                           attend_source, rank, place};

@@ -1,0 +1,116 @@
+/* The interface of the native engine: plain C, no Python. All memory that is passed in stays the caller's, and the
+ * weights must outlive the model. Functions that can fail give 0 or an error below 0. */
+#ifndef REGARD_NATIVE_H
+#define REGARD_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RG_NO_MEMORY (-1)
+#define RG_BAD_ARGUMENT (-2)
+#define RG_TOO_LONG (-3) /* a position beyond the table */
+
+/* A matrix of `outputs` rows in panels of 64: for each panel, for each input (or group of 4 inputs, of int8) 64 outputs.
+ * Absent panels' places hold zero weights. int8 weights are stored plus 128. */
+typedef struct {
+    int32_t inputs, outputs;
+    const void *weights;
+    const float *scales; /* of each output, padded; NULL: the weights are fp32 */
+    const float *bias;   /* padded */
+} rg_matrix;
+
+typedef struct {
+    const float *gain, *bias;
+} rg_norm;
+
+typedef struct {
+    int32_t width, heads, key_width, value_width, feedforward;
+    int32_t encoder_layers, decoder_layers;
+    int32_t pre_norm;
+    int32_t vocabulary, source_vocabulary;
+    float epsilon;
+    float source_scale, target_scale; /* of the embeddings */
+} rg_shape;
+
+typedef struct {
+    rg_norm norms[2]; /* around self-attention and the feed-forward network */
+    rg_matrix all, output, inner, outer;
+} rg_encoder_layer;
+
+typedef struct {
+    rg_norm norms[3]; /* around self-attention, attention over the source, the feed-forward network */
+    rg_matrix all, output, queries, memory, across, inner, outer;
+} rg_decoder_layer;
+
+typedef struct {
+    rg_shape shape;
+    const rg_encoder_layer *encoder;
+    const rg_decoder_layer *decoder;
+    rg_norm encoder_norm, decoder_norm; /* pre-norm only */
+    rg_matrix projection;               /* to the vocabulary; the bias of absent outputs is -inf */
+    const float *source_table, *target_table;
+} rg_weights;
+
+#pragma GCC visibility push(default)
+
+typedef struct rg_model rg_model;
+typedef struct rg_state rg_state;
+typedef struct rg_search rg_search;
+
+const char *rg_built_from(void); /* a hash of the sources */
+int rg_instruction_sets(void);                /* how many there are, best first; the last is plain C */
+const char *rg_instruction_set(int number);   /* its name */
+int rg_self_check(int number);                /* 0 where it computes what plain C computes; may be an illegal instruction */
+
+rg_model *rg_model_new(const rg_weights *weights, int instruction_set, int threads);
+void rg_model_free(rg_model *model);
+/* The tables of positions, of `count` rows each. */
+void rg_positions(rg_model *model, const float *source, int source_count, const float *target, int target_count);
+int64_t rg_entries(rg_model *model); /* positions of all rows that are remembered now */
+
+/* Encodes; `lengths[i]` tokens of each sentence lie together, each at its place. */
+int rg_start(rg_model *model, const int32_t *tokens, const int32_t *places, const int32_t *lengths, int sentences,
+             rg_state **state);
+/* One token more for each row: logits (rows × vocabulary) and, unless NULL, the attention over the source (rows × layers
+ * × heads × `longest`). */
+int rg_step(rg_model *model, const rg_state *state, const int32_t *tokens, float *logits, float *looks, int longest,
+            rg_state **after);
+/* Of logits (rows × vocabulary), summed as the search sums them; `found` may be `logits`. */
+void rg_log_probabilities(rg_model *model, const float *logits, int rows, float *found);
+int rg_reorder(rg_model *model, const rg_state *state, const int32_t *parents, int rows, rg_state **after);
+int rg_join(rg_model *model, const rg_state *one, const rg_state *other, rg_state **both);
+void rg_state_free(rg_model *model, rg_state *state);
+int rg_state_rows(const rg_state *state);
+int rg_state_longest(const rg_state *state); /* source */
+
+/* Beam search, or greedy with a beam of 1, for sentences that come and go. `never` has a byte for each token: 1 where it
+ * is never generated. `penalties[n]` is what a log-probability of n tokens is divided by. */
+rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int start, int end,
+                         const uint8_t *never);
+void rg_search_free(rg_search *search);
+int rg_search_penalties(rg_search *search, const float *penalties, int count);
+int rg_search_admit(rg_search *search, const int32_t *tokens, const int32_t *places, const int32_t *lengths,
+                    const int32_t *limits, const int64_t *numbers, int sentences);
+int rg_search_cancel(rg_search *search, int64_t number);
+int rg_search_step(rg_search *search);
+/* The next finished sentence: its number, and how many hypotheses and tokens it has in all; 0 where there is none. */
+int rg_search_next(rg_search *search, int64_t *number, int32_t *hypotheses, int32_t *tokens);
+/* Takes it: of each hypothesis its length, how many scores it has, whether it is finished, its rank; then all tokens
+ * and scores one behind the other. Scores are one more where the end symbol was reached. */
+void rg_search_take(rg_search *search, int32_t *lengths, int32_t *scored, float *ranks, int32_t *tokens,
+                    float *scores);
+/* The tokens of an open hypothesis of a sentence; the length, or -1 where there is none. */
+int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room);
+
+/* For the tests: single kernels. */
+int rg_test_quantise(int set, const float *x, int rows, int width, int16_t *q, float *scales);
+int rg_test_multiply(int set, const float *x, int rows, const rg_matrix *matrix, int how, float *out);
+int rg_test_norm(int set, const float *x, int rows, int width, const rg_norm *norm, float epsilon, float *out);
+int rg_test_attend(int set, int over_source, const float *query, const float *memory, int count, const rg_shape *shape,
+                   float *weights, float *out);
+int rg_test_rank(int set, const float *logits, int vocabulary, const uint8_t *never, int most, float *log_probs,
+                 int32_t *tokens, float *log_sum);
+
+#pragma GCC visibility pop
+
+#endif

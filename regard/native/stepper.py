@@ -1,0 +1,166 @@
+"""The search in the library, with the interface of `regard.decode.stepper.Stepper`."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from regard.decode.beams import penalty_table
+from regard.decode.candidates import Hypothesis
+from regard.decode.config import SearchConfig
+from regard.decode.request import NO_DEMANDS, Request
+from regard.decode.stepper import Stepper
+from regard.native import library as native
+
+if TYPE_CHECKING:
+    from regard.native.engine import NativeTransformer
+
+
+def is_plain(config: SearchConfig) -> bool:
+    """Whether a search has no rules: what may follow depends on the model and on the symbols alone."""
+    return not (
+        config.sample
+        or config.penalises
+        or config.groups > 1
+        or config.coverage_penalty
+        or config.min_length
+        or config.no_repeat_ngram
+    )
+
+
+class NativeStepper:
+    """Sentences of which nothing is demanded are searched in the library, the others by a `Stepper` beside it.
+
+    Each has the bits that it would have alone, whichever of the two takes its neighbours.
+    """
+
+    def __init__(self, model: NativeTransformer, config: SearchConfig) -> None:
+        self.model, self.config = model, config
+        self.open: set[int] = set()
+        """The numbers of the requests that are not finished."""
+        self._library, self._handle, self._longest = model.engine.library, 0, 0
+        never = np.zeros(model.vocabulary, np.uint8)
+        never[list(model.symbols.never)] = 1
+        self._handle = self._library.rg_search_new(
+            model.engine.handle,
+            config.beam,
+            config.nbest,
+            config.candidates,
+            model.symbols.start,
+            model.symbols.end,
+            never.ctypes.data,
+        )
+        if not self._handle:
+            raise MemoryError("the native engine is out of memory")
+        self._beside: Stepper | None = None
+        self._numbers: dict[int, int] = {}  # of those in the stepper beside, by their number there
+        self._admitted = 0
+
+    def __del__(self) -> None:
+        if self._handle:
+            self._library.rg_search_free(self._handle)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is open."""
+        return bool(self.open)
+
+    def admit(self, requests: Sequence[Request]) -> list[int]:
+        """As `Stepper.admit`."""
+        for request in requests:
+            request.check(self.config)
+        numbers = list(range(self._admitted, self._admitted + len(requests)))
+        pairs = list(zip(numbers, requests, strict=True))
+        asked = [(number, request) for number, request in pairs if request.demands != NO_DEMANDS or request.begun]
+        plain = [(number, request) for number, request in pairs if request.demands == NO_DEMANDS and not request.begun]
+        if plain:
+            self._admit(plain)
+        if asked:
+            if self._beside is None:
+                self._beside = Stepper(self.model, self.config)
+            own = self._beside.admit([request for _, request in asked])
+            self._numbers |= zip(own, (number for number, _ in asked), strict=True)
+        self._admitted += len(requests)
+        self.open.update(numbers)
+        return numbers
+
+    def _admit(self, requests: Sequence[tuple[int, Request]]) -> None:
+        values = [request.source.values[0].numpy() for _, request in requests]
+        masks = [request.source.mask[0].numpy() for _, request in requests]
+        tokens = np.concatenate([own[mask] for own, mask in zip(values, masks, strict=True)]).astype(np.int32)
+        places = np.concatenate([np.nonzero(mask)[0] for mask in masks]).astype(np.int32)
+        lengths = np.array([mask.sum() for mask in masks], np.int32)
+        limits = np.array([request.limit for _, request in requests], np.int32)
+        numbers = np.array([number for number, _ in requests], np.int64)
+        self._allow(int(limits.max()))
+        self.model.engine.reach(max(map(len, masks)), int(limits.max()))
+        arrays = (tokens, places, lengths, limits, numbers)
+        code = self._library.rg_search_admit(self._handle, *(own.ctypes.data for own in arrays), len(requests))
+        native.checked(code)
+
+    def _allow(self, limit: int) -> None:
+        """Translations of so many tokens: the table of their length penalties grows."""
+        if limit < self._longest:
+            return
+        table = penalty_table(self.config, 1 << (limit + 1).bit_length()).numpy()
+        native.checked(self._library.rg_search_penalties(self._handle, table.ctypes.data, len(table)))
+        self._longest = len(table)
+
+    def cancel(self, numbers: Iterable[int]) -> None:
+        """As `Stepper.cancel`."""
+        dropped = self.open.intersection(numbers)
+        for number in dropped:
+            self._library.rg_search_cancel(self._handle, number)
+        if self._beside is not None:
+            self._beside.cancel([own for own, number in self._numbers.items() if number in dropped])
+        self.open -= dropped
+
+    def step(self) -> None:
+        """Each open hypothesis grows by one token; nothing where none is open."""
+        native.checked(self._library.rg_search_step(self._handle))
+        if self._beside is not None:
+            self._beside.step()
+
+    def finished(self) -> dict[int, list[Hypothesis]]:
+        """As `Stepper.finished`."""
+        found: dict[int, list[Hypothesis]] = {}
+        number, count, tokens = ctypes.c_int64(), ctypes.c_int32(), ctypes.c_int32()
+        references = tuple(map(ctypes.byref, (number, count, tokens)))
+        while self._library.rg_search_next(self._handle, *references):
+            found[number.value] = self._taken(count.value, tokens.value)
+        if self._beside is not None:
+            found |= {self._numbers.pop(own): done for own, done in self._beside.finished().items()}
+        self.open.difference_update(found)
+        return found
+
+    def _taken(self, count: int, total: int) -> list[Hypothesis]:
+        lengths, scored, ranks = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
+        tokens, scores = np.empty(total, np.int32), np.empty(total + count, np.float32)
+        self._library.rg_search_take(
+            self._handle, *(own.ctypes.data for own in (lengths, scored, ranks, tokens, scores))
+        )
+        found: list[Hypothesis] = []
+        ids, numbers, token, score = tokens.tolist(), scores.tolist(), 0, 0
+        for length, own, rank in zip(lengths.tolist(), scored.tolist(), ranks.tolist(), strict=True):
+            each = tuple(numbers[score : score + own])
+            found.append(Hypothesis(tuple(ids[token : token + length]), math.fsum(each), rank, own > length, each))
+            token, score = token + length, score + own
+        return found
+
+    def written(self, number: int) -> list[list[int]]:
+        """As `Stepper.written`."""
+        beside = [own for own, ours in self._numbers.items() if ours == number]
+        if beside and self._beside is not None:
+            return self._beside.written(beside[0])
+        found: list[list[int]] = []
+        room = np.empty(max(self._longest, 1), np.int32)
+        for place in range(self.config.beam):
+            length = self._library.rg_search_written(self._handle, number, place, room.ctypes.data, len(room))
+            if length < 0:
+                break
+            found.append(room[:length].tolist())
+        return found
