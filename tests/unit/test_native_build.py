@@ -1,0 +1,121 @@
+"""The native engine is optional: what is said where it is not there, and what is tried before it is used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.native import build, library
+from tests.native_engine import needs_native
+
+
+def test_without_a_compiler_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    with pytest.raises(build.BuildError, match="names 'no-such-compiler', which is not here; install a C compiler"):
+        build.build(tmp_path / "library.so")
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(build.BuildError, match="there is neither cc nor gcc nor clang; install a C compiler"):
+        build.build(tmp_path / "library.so")
+
+
+def test_what_the_compiler_says_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("CC", sys.executable)
+    with pytest.raises(build.BuildError, match="failed: "):
+        build.build(tmp_path / "library.so")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_fails_in_one_line_and_says_that_all_works_without(tmp_path: Path):
+    command = [sys.executable, "-m", "regard.native.build"]
+    found = subprocess.run(
+        command, env=os.environ | {"CC": "no-such-compiler"}, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 1
+    assert len(found.stderr.splitlines()) == 1
+    assert "Everything works without it, only more slowly." in found.stderr
+
+
+def test_a_library_that_is_not_there_or_is_none_is_refused_with_the_remedy(tmp_path: Path):
+    with pytest.raises(library.UnavailableError, match="it is not built"):
+        library.opened(tmp_path / "library.so")
+    (tmp_path / "library.so").write_bytes(b"none")
+    with pytest.raises(library.UnavailableError, match=r"cannot be loaded .*run `python -m regard.native.build`"):
+        library.opened(tmp_path / "library.so")
+
+
+def test_the_python_path_can_be_asked_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("REGARD_NATIVE", "0")
+    library.library.cache_clear()
+    try:
+        assert library.engine_in_use() == "Python; the native engine is not in use: REGARD_NATIVE=0 asks for it"
+    finally:
+        library.library.cache_clear()
+
+
+@needs_native
+def test_a_library_of_other_sources_is_known_for_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(library, "sources_hash", lambda: "another")
+    with pytest.raises(library.UnavailableError, match="was built from other sources; run"):
+        library.opened(library.LIBRARY)
+
+
+@needs_native
+def test_an_instruction_set_that_kills_a_child_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """As on a machine that advertises what it cannot run; the answer is noted, and asked once."""
+    monkeypatch.setattr(library, "PROBE", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
+    find = library.working_sets.__wrapped__
+    names = library.instruction_sets(library.library())
+    assert [names[number] for number in find(library.LIBRARY, tmp_path)] == ["plain C"]
+    monkeypatch.setattr(library, "works", lambda *_: pytest.fail("it was tried again"))
+    assert [names[number] for number in find(library.LIBRARY, tmp_path)] == ["plain C"]
+
+
+@needs_native
+def test_an_instruction_set_that_the_processor_lacks_is_not_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(library, "cpu_flags", lambda: frozenset({"avx2"}))
+    monkeypatch.setattr(library, "works", lambda *_: pytest.fail("it was tried"))
+    names = library.instruction_sets(library.library())
+    assert [names[number] for number in library.working_sets.__wrapped__(library.LIBRARY, tmp_path)] == ["plain C"]
+
+
+@needs_native
+def test_a_child_of_a_fork_translates_too():
+    """Its threads stay in the parent; it works alone."""
+    code = """
+import os, torch
+from regard.data.batch import Source
+from tests.native_engine import random_transformer
+from regard.native.engine import NativeTransformer
+native = NativeTransformer(random_transformer("even"), threads=3)
+source, tokens = Source.of([[5, 3]] * 7), torch.tensor([4] * 7)
+expected = native.step(tokens, native.start(source))[0]
+if (child := os.fork()) == 0:
+    found = native.step(tokens, native.start(source))[0]
+    os._exit(0 if torch.equal(found, expected) else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+
+
+@needs_native
+@pytest.mark.verify
+def test_nothing_is_read_or_written_out_of_bounds(tmp_path: Path):
+    """Every kernel and the engine under the address and undefined-behaviour sanitizers."""
+    path = build.build(tmp_path / "library.so", build.SANITIZED)
+    runtime = subprocess.run(
+        [*build.find_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    environment = os.environ | {
+        "LD_PRELOAD": runtime,
+        "ASAN_OPTIONS": "detect_leaks=0",  # Python's own
+        "REGARD_NATIVE_LIBRARY": str(path),
+        "REGARD_NATIVE_REQUIRED": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    tests = ["tests/parity/test_native_kernels.py", "tests/parity/test_native_engine.py"]
+    subprocess.run([*command, *tests], env=environment, check=True, timeout=3600)
