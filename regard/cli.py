@@ -24,7 +24,7 @@ from regard.cli_encode import embed, similar
 from regard.cli_figure import figure
 from regard.cli_generate import generate
 from regard.cli_inspect import inspect
-from regard.cli_options import Checkpoint, GroupedHelp, Quiet, Run, Tag, console, in_group, with_options
+from regard.cli_options import Checkpoint, GroupedHelp, Precision, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_predict import predict
 from regard.cli_recipes import find_recipe
 from regard.cli_task import task
@@ -253,6 +253,7 @@ def evaluate(
     ] = None,
     tag: Tag = None,
     checkpoint: Checkpoint = None,
+    precision: Precision = None,
     quiet: Quiet = False,
     **search: Any,
 ) -> None:
@@ -279,6 +280,7 @@ def evaluate(
             also=also or [],
             tag=tag,
             checkpoint=checkpoint,
+            precision=precision,
             progress=count or ignore,
             tokenize=tokenize,
             lowercase=lowercase or None,
@@ -333,6 +335,26 @@ def info(run: Run, as_json: Annotated[bool, typer.Option("--json", help="Print J
 
     about = describe_model(run)
     print(json.dumps(about, indent=1, sort_keys=True) if as_json else summary_of(about))
+
+
+@app.command()
+def quantise(
+    run: Run,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure a translator in int8, and make that its default where it may be.
+
+    Quantises and packs the weights, translates the run's validation set in both precisions, and notes both BLEU in
+    results.json. Where int8 moves it by less than 0.1, the run translates in int8 from then on.
+    """
+    from regard.progress import counting
+    from regard.quantising import quantise_run, summary_of
+    from regard.tasks.interface import ignore
+
+    with counting(console(quiet), "translating", "sentences") as count:
+        found = quantise_run(run, count or ignore)
+    print(json.dumps(found) if as_json else summary_of(found))
 
 
 @app.command()

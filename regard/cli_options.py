@@ -30,6 +30,14 @@ def in_group(group: str, *names: str, help: str, metavar: str | None = None) -> 
 Run = Annotated[Path, typer.Argument(help="Directory of a trained run.", metavar="RUN")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors to stderr.")]
 Checkpoint = Annotated[int | None, in_group("Model", help="Step of a checkpoint to use instead of the final weights.")]
+Precision = Annotated[
+    str | None,
+    in_group(
+        "Speed and memory",
+        metavar="fp32|int8",
+        help="Precision of translation; by default int8 where `regard quantise` allowed it, else fp32.",
+    ),
+]
 Tag = Annotated[str | None, in_group("Model", help="Corpus tag to put before each source line.")]
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from regard.cli_options import Checkpoint, Quiet, Run, Tag, console, in_group, with_options
+from regard.cli_options import Checkpoint, Precision, Quiet, Run, Tag, console, in_group, with_options
 from regard.cli_streams import Write, reading, to_stdout, writing
 from regard.cli_translate_options import (
     FILES,
@@ -50,6 +50,7 @@ def translate(
     checkpoint: Checkpoint = None,
     batch_size: BatchSize = 0,
     batch_tokens: BatchTokens = 8192,
+    precision: Precision = None,
     quiet: Quiet = False,
     **search: Any,
 ) -> None:
@@ -70,7 +71,7 @@ def translate(
     how = {"split": files.split, "long": files.long, "tag": tag, "batch_size": batch_size, "batch_tokens": batch_tokens}
     given = {**search, **constraints.options(), **inspection.options(), **how, "report": partial(say, speaker)}
     options = cast("Options", given)
-    translator = load_all(run, with_runs or [], checkpoint)
+    translator = load_all(run, with_runs or [], checkpoint, precision)
     document = files.document(translator.languages)
     beside = further_sources(translator, also or [])
     # Options that make no sense are refused before anything is read.
@@ -212,6 +213,7 @@ def score(
     tag: Tag = None,
     with_runs: Others = None,
     checkpoint: Checkpoint = None,
+    precision: Precision = None,
     quiet: Quiet = False,
 ) -> None:
     """Score given translations.
@@ -224,7 +226,7 @@ def score(
 
     from regard.text.corpus import read_aligned
 
-    translator = load_all(run, with_runs or [], checkpoint)
+    translator = load_all(run, with_runs or [], checkpoint, precision)
     from regard.decode.further import refuse_more
 
     report = partial(say, console(quiet))
@@ -237,10 +239,12 @@ def score(
     refuse_more(translator.columns, beside, before)
 
 
-def load_all(run: Path, others: Sequence[Path], checkpoint: int | None) -> Translator:
+def load_all(run: Path, others: Sequence[Path], checkpoint: int | None, precision: str | None) -> Translator:
     """The translator of a run, or of an ensemble."""
     from regard.loading import load_ensemble, load_translator
 
     if others and checkpoint is not None:
         raise ConfigError("--checkpoint is a step of one run, and --with asks for several; leave one of them out")
-    return load_ensemble([run, *others]) if others else load_translator(run, checkpoint=checkpoint)
+    if others:
+        return load_ensemble([run, *others], precision=precision)
+    return load_translator(run, checkpoint=checkpoint, precision=precision)

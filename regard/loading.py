@@ -22,11 +22,13 @@ from regard.decode.generate import Generator
 from regard.decode.given import path_given
 from regard.decode.translate import Translator
 from regard.errors import CheckpointError, ConfigError, CorpusError
+from regard.files import read_json_object
 from regard.hardware import refuse_beyond_memory
 from regard.interchange.huggingface import is_published, open_published, published_config
 from regard.models.costs import build_model, model_on_paper, parameters_in
 from regard.models.interface import Limits, Shapes
 from regard.models.parameters import load_parameters, parameters_of
+from regard.native.precision import chosen_engine
 from regard.run import CONFIG, RunDirectory
 from regard.tasks.interface import Examples, Trained
 from regard.tasks.reader import too_long
@@ -165,21 +167,36 @@ def trained_for(model: nn.Module, tokenizer: Tokenizer, config: Config, seen: Se
     )
 
 
-def load_trained(path: str | Path, *, checkpoint: int | None = None) -> tuple[Trained, Config]:
-    """A run, with the weights that `open_model` says, or published weights."""
-    opened = open_model(path_given("path", path), checkpoint)
-    return trained_for(load_model(opened), opened.tokenizer, opened.config, opened.seen), opened.config
+def load_trained(
+    path: str | Path, *, checkpoint: int | None = None, precision: str | None = None
+) -> tuple[Trained, Config]:
+    """A run, with the weights that `open_model` says, or published weights.
+
+    `precision` is that of translation, fp32 or int8; None leaves it to the rule (`native/precision.py`).
+    """
+    folder = path_given("path", path)
+    opened = open_model(folder, checkpoint)
+    trained = trained_for(load_model(opened), opened.tokenizer, opened.config, opened.seen)
+    results = None if opened.kind or precision is not None else results_of(folder)
+    return replace(trained, engine=chosen_engine(trained.model, precision, results, folder)), opened.config
 
 
-def load(path: str | Path, *, checkpoint: int | None = None) -> Any:
+def results_of(path: Path) -> dict[str, Any] | None:
+    """The scores at the end of a run; None where it has none."""
+    run = RunDirectory.open(path)
+    remedy = "Remove it; `regard train --out RUN --resume` writes it again."
+    return read_json_object(run.results, remedy) if run.results.is_file() else None
+
+
+def load(path: str | Path, *, checkpoint: int | None = None, precision: str | None = None) -> Any:
     """What the task of a run, or of published weights, makes of its model; for translation a `Translator`."""
-    trained, config = load_trained(path, checkpoint=checkpoint)
+    trained, config = load_trained(path, checkpoint=checkpoint, precision=precision)
     return task_of(config).open(trained)
 
 
-def load_translator(path: str | Path, *, checkpoint: int | None = None) -> Translator:
+def load_translator(path: str | Path, *, checkpoint: int | None = None, precision: str | None = None) -> Translator:
     """`load` for those who want to translate; ConfigError for a run of another task."""
-    opened = load(path, checkpoint=checkpoint)
+    opened = load(path, checkpoint=checkpoint, precision=precision)
     if not isinstance(opened, Translator):
         raise ConfigError(f"{path} is a run of another task than translation; `regard info {path}` says which")
     return opened
@@ -193,9 +210,9 @@ def load_generator(path: str | Path, *, checkpoint: int | None = None) -> Genera
     return opened
 
 
-def load_ensemble(paths: Sequence[str | Path]) -> Translator:
+def load_ensemble(paths: Sequence[str | Path], *, precision: str | None = None) -> Translator:
     """One translator of several runs, which must share their vocabulary; the first one's settings count."""
-    first, *others = [load_translator(path) for path in paths]
+    first, *others = [load_translator(path, precision=precision) for path in paths]
     for path, other in zip(paths[1:], others, strict=True):
         if other.tokenizer.to_json() != first.tokenizer.to_json():
             raise ConfigError(

@@ -31,12 +31,13 @@ def measure_run(
     also: Sequence[Path] = (),
     tag: str | None = None,
     checkpoint: int | None = None,
+    precision: str | None = None,
     progress: Callable[[int], None] = ignore,
     **options: Any,
 ) -> Measured:
     """`files` by column, and `also` those of further sources in their order. Everything is read, counted and opened
     before the model is asked."""
-    trained, config = load_trained(run, checkpoint=checkpoint)
+    trained, config = load_trained(run, checkpoint=checkpoint, precision=precision)
     files = {**files, **further_files(run, config.data.further, files, also)}
     refuse_other_columns(run, [column.name for column in trained.columns if column.has_file], files)
     named: dict[str, Any] = {name: str(path) for name, path in files.items()}

@@ -9,6 +9,7 @@
     final/           the averaged weights, in the form of a checkpoint
     results.json     the scores at the end
     distilled/       the teacher's translations, of a run that `regard distill` made
+    native/          weights packed for the native engine, where one was used
     report.html      the page to look at, and its plots in plots/
     .lock            held by the process that trains
 
@@ -57,6 +58,7 @@ DISTILLED = "distilled"
 REPORT = "report.html"
 PLOTS = "plots"
 LOCK = ".lock"
+NATIVE = "native"
 
 OWN_NAMES = frozenset(
     {
@@ -74,6 +76,7 @@ OWN_NAMES = frozenset(
         REPORT,
         PLOTS,
         LOCK,
+        NATIVE,
     }
 )
 """What regard itself puts into a run, besides temporaries."""

@@ -38,7 +38,7 @@ from regard.decode.units import Cutting, Line, Prepared, Unit, Whole, only
 from regard.decode.wording import text_of
 from regard.errors import ConfigError, RegardError
 from regard.inspect.record import Inspection
-from regard.models.interface import Attentive, Decodable
+from regard.models.interface import Attentive, Compiled, Decodable
 from regard.models.modes import evaluating
 from regard.naming import named
 from regard.text.documents.part import has_words, one_line
@@ -222,6 +222,10 @@ class Translator:
         job = job_for(self.config, options, self.languages)
         if not sentence.strip():
             raise ConfigError("there is nothing to inspect: the sentence is blank")
+        if isinstance(self.model, Compiled):  # which cannot be looked into
+            if self.model.precision != "fp32":
+                job.report(f"what is shown is computed in fp32; translations are in {self.model.precision}")
+            return replace(self, model=self.model.plain).inspect(sentence, target, also=also, **options)
         further = self._further([sentence], [[each] if isinstance(each, str) else each for each in also], 0)[0]
         unit = self._plain_unit(sentence, job.tag, further)
         self._refuse_one(sentence, job)

@@ -22,6 +22,7 @@ from regard.text.symbols import RESERVED, Symbols
 __all__ = [
     "Architecture",
     "Attentive",
+    "Compiled",
     "Corpus",
     "Decodable",
     "HiddenStates",
@@ -77,6 +78,15 @@ class Prompted(Decodable, Protocol):
     def read_prompt(self, prompt: Padded) -> Any:
         """The state after the tokens of each row; the first of them is mostly the start symbol."""
         ...
+
+
+@runtime_checkable
+class Compiled(Protocol):
+    """A `Decodable` that has the weights of another model and computes with them faster, or in another precision."""
+
+    plain: Any
+    """That model, which can be looked into."""
+    precision: str
 
 
 @runtime_checkable

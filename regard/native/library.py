@@ -187,10 +187,14 @@ def checked(code: int) -> None:
         raise RunError(f"the native engine refused: {ERRORS.get(code, code)}")
 
 
+def best_set() -> str:
+    """The name of the instruction set in use."""
+    return instruction_sets(library())[working_sets()[0]]
+
+
 def engine_in_use() -> str:
-    """For a person: which path translates."""
+    """For a person: whether the engine can be used."""
     try:
-        library()
-        return f"native ({instruction_sets(library())[working_sets()[0]]})"
+        return f"the native engine ({best_set()})"
     except UnavailableError as error:
         return f"Python; the native engine is not in use: {error}"

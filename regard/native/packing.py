@@ -130,7 +130,7 @@ def apart(attention: MultiHeadAttention) -> Iterator[tuple[str, Tensor, Tensor |
 
 
 def bias_of(layer: nn.Linear) -> Tensor | None:
-    return layer.bias if isinstance(layer.bias, Tensor) else None
+    return layer.bias if layer.bias is not None else None  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def refusal(model: object) -> str | None:

@@ -21,7 +21,7 @@ from regard.data.packing import packed_in_order
 from regard.data.seen import Seen
 from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
-from regard.models.interface import Limits
+from regard.models.interface import Decodable, Limits
 from regard.models.modes import evaluating
 from regard.naming import named
 from regard.nn.loss import PLAIN, Loss, Objective
@@ -163,6 +163,8 @@ class Trained:
     """Tokens of a batch."""
     seen: Seen | None = None
     """What the texts were like that it was trained on; None where the run does not say."""
+    engine: Decodable | None = None
+    """What translates in place of the model, with its weights; None: the model itself."""
 
     @property
     def symbols(self) -> Symbols:

@@ -66,7 +66,7 @@ def open_translator(trained: Trained) -> Translator:
     limit = trained.limits.source
     most = [trained.data.filters.max_length or None, None if limit is None else limit - SOURCE.symbols()]
     return Translator(
-        model=cast(Decodable, trained.model),
+        model=trained.engine or cast(Decodable, trained.model),
         tokenizer=trained.tokenizer,
         config=trained.decode,
         source_language=trained.data.source_language or None,

@@ -1,0 +1,152 @@
+"""Which precision translates, and the packed weights that lie beside a run.
+
+fp32 is the default. int8 is it where `results.json` holds the validation BLEU of both, made with these very weights,
+and int8 moved it by less than 0.1 (`regard quantise` writes that). What is asked for goes before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from regard.errors import ConfigError, RunError
+from regard.files import make_directory, write_atomically
+from regard.models.transformer import Transformer
+from regard.native.engine import NativeTransformer
+from regard.native.library import UnavailableError, best_set, library
+from regard.native.packing import Arrays, check_precision, expected_arrays, packed_arrays, refusal
+from regard.run import NATIVE
+
+MOST_MOVED = 0.1
+"""BLEU by which int8 may move the validation set's, if it is to be the default."""
+MAGIC = b"regard packed 1\n"
+ALIGNMENT = 64
+
+
+def weights_key(model: nn.Module) -> str:
+    """A hash of all parameters, by name."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, parameter in sorted(model.named_parameters()):
+        digest.update(f"{name} {tuple(parameter.shape)}\n".encode())
+        digest.update(parameter.detach().contiguous().numpy().data)
+    return digest.hexdigest()
+
+
+def may_be_default(results: Mapping[str, Any] | None, key: str) -> bool:
+    """Whether `results.json` says that int8 hardly changes the translations of these weights."""
+    noted = (results or {}).get("int8")
+    if not isinstance(noted, dict) or noted.get("weights") != key:
+        return False
+    scores = [noted.get(name) for name in ("bleu", "fp32_bleu")]
+    known = [float(score) for score in scores if isinstance(score, int | float)]
+    return len(known) == 2 and abs(known[0] - known[1]) < MOST_MOVED
+
+
+def chosen_engine(
+    model: nn.Module, precision: str | None, results: Mapping[str, Any] | None = None, run: Path | None = None
+) -> NativeTransformer | None:
+    """What translates in place of `model`; None: the model itself, in fp32.
+
+    `precision` is what is asked for; None leaves it to the rule. `run` is where packed weights are kept.
+    """
+    if precision is None:
+        noted = isinstance((results or {}).get("int8"), dict)
+        if not noted or refused(model) or not may_be_default(results, weights_key(model)):
+            return None
+        precision = "int8"
+    reason = refused(model) if check_precision(precision) else None
+    if reason is None:
+        assert isinstance(model, Transformer)
+        return NativeTransformer(model, precision, arrays=kept_arrays(model, precision, run))
+    if precision == "int8":
+        raise ConfigError(f"precision int8 needs the native engine, which cannot be used here: {reason}")
+    return None  # the Python path is fp32 too
+
+
+def described(model: nn.Module, results: Mapping[str, Any] | None) -> str:
+    """For a person: what translates by default with a model like this one; empty for one that the engine never runs."""
+    if type(model) is not Transformer:
+        return ""
+    try:
+        library()
+    except UnavailableError as error:
+        return f"Python, fp32; the native engine is not in use: {error}"
+    noted = (results or {}).get("int8")
+    key = str(noted.get("weights")) if isinstance(noted, dict) else ""
+    if may_be_default(results, key):
+        return f"native ({best_set()}), int8"
+    return f"Python, fp32; --precision fp32 or int8 uses the native engine ({best_set()})"
+
+
+def refused(model: nn.Module) -> str | None:
+    """Why the engine cannot translate with this model here; None where it can."""
+    try:
+        library()
+    except UnavailableError as error:
+        return str(error)
+    return refusal(model)
+
+
+# Packed weights beside a run
+
+
+def kept_arrays(model: Transformer, precision: str, run: Path | None) -> Arrays:
+    """Packed once, then mapped from the file that the weights' hash names; a file that does not fit is written anew."""
+    if run is None:
+        return packed_arrays(model, precision)
+    path = run / NATIVE / f"{precision}-{weights_key(model)}.bin"
+    found = read_arrays(path, expected_arrays(model, precision))
+    if found is not None:
+        return found
+    arrays = packed_arrays(model, precision)
+    with suppress(OSError, RunError):  # a directory that cannot be written costs the packing each time
+        make_directory(path.parent)
+        write_atomically(path, file_of(arrays))
+    return arrays
+
+
+def file_of(arrays: Arrays) -> bytes:
+    """A header that says where each array lies, and the arrays, each at a multiple of 64 bytes."""
+    places, end = dict[str, list[Any]](), 0
+    for name, array in arrays.items():
+        places[name] = [str(array.dtype), list(array.shape), end]
+        end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+    header = json.dumps(places).encode()
+    head = MAGIC + len(header).to_bytes(8, "little") + header
+    parts = [head, b"\0" * (-len(head) % ALIGNMENT)]
+    for array in arrays.values():
+        parts += [array.tobytes(), b"\0" * (-array.nbytes % ALIGNMENT)]
+    return b"".join(parts)
+
+
+def read_arrays(path: Path, expected: Mapping[str, tuple[tuple[int, ...], str]]) -> Arrays | None:
+    """The arrays of a file, mapped; None for one that is not there, or does not hold exactly what is expected."""
+    try:
+        whole = np.memmap(path, np.uint8, mode="r")
+        if whole[: len(MAGIC)].tobytes() != MAGIC:
+            return None
+        begin = len(MAGIC) + 8
+        length = int.from_bytes(whole[len(MAGIC) : begin].tobytes(), "little")
+        if length > 1 << 22:
+            return None
+        places = json.loads(whole[begin : begin + length].tobytes())
+        first = -(-(begin + length) // ALIGNMENT) * ALIGNMENT
+        if {name: (tuple(shape), kind) for name, (kind, shape, _) in places.items()} != dict(expected):
+            return None
+        found: dict[str, np.ndarray] = {}
+        for name, (kind, shape, offset) in places.items():
+            size = int(np.prod(shape)) * np.dtype(kind).itemsize
+            own = whole[first + offset : first + offset + size]
+            if type(offset) is not int or offset < 0 or offset % ALIGNMENT or len(own) != size:
+                return None
+            found[name] = own.view(kind).reshape(shape)
+        return found
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None

@@ -1,0 +1,75 @@
+"""A run in int8: measured, noted, and the default from then on where the rule allows it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.native.engine import NativeTransformer
+from tests.e2e.toolbox import Corpus, Outcome
+from tests.native_engine import needs_native
+
+Call = Callable[..., Outcome]
+SENTENCE = "bado figu keba"
+
+
+@needs_native
+def test_a_quantised_run_translates_and_scores_in_int8(
+    tiny_run: Path, small_corpus: Corpus, call: Call, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    pair = ("--source", small_corpus.source, "--target", small_corpus.target)
+    before = call("score", run, *pair).done().out
+    assert "uses the native engine" in call("info", run).done().out
+    assert "int8 is the default from now on" in call("quantise", run, "--quiet").done().out
+    noted = json.loads((run / "results.json").read_text())
+    assert set(noted) >= {"valid", "int8"}
+    assert abs(noted["int8"]["bleu"] - noted["int8"]["fp32_bleu"]) < 0.1
+    assert ", int8" in call("info", run).done().out
+    scores = {kind: call("score", run, *pair, *own).done().out for kind, own in asked().items()}
+    assert scores["default"] == scores["int8"] != scores["fp32"]
+    numbers = {kind: [float(line) for line in text.split()] for kind, text in scores.items()}
+    assert numbers["fp32"] == pytest.approx([float(line) for line in before.split()], abs=1e-4)
+    assert numbers["int8"] == pytest.approx(numbers["fp32"], rel=0.05)
+    files = sorted(path.name.split("-")[0] for path in (run / "native").iterdir())
+    assert files == ["fp32", "int8"]
+
+
+def asked() -> dict[str, list[str]]:
+    return {"default": [], "fp32": ["--precision", "fp32"], "int8": ["--precision", "int8"]}
+
+
+@needs_native
+def test_the_note_is_for_the_weights_that_were_measured(tiny_run: Path, call: Call, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    call("quantise", run, "--quiet", "--json").done()
+    assert isinstance(regard.load(run).model, NativeTransformer)
+    assert not isinstance(regard.load(run, checkpoint=2).model, NativeTransformer)
+    said: list[str] = []
+    found = regard.load(run).inspect(SENTENCE, report=said.append)
+    assert said == ["what is shown is computed in fp32; translations are in int8"]
+    assert found.to_json() == regard.load(tiny_run).inspect(SENTENCE).to_json()
+
+
+@needs_native
+def test_a_translation_and_its_scores_agree_in_int8(tiny_run: Path) -> None:
+    model = regard.load(tiny_run, precision="int8")
+    found = model.translate([SENTENCE, "kefi"], beam=2, alignment="mean")
+    again = model.score([(SENTENCE, found[0].text)])[0]
+    assert again.token_scores[: len(found[0].tokens)] == found[0].token_scores[: len(found[0].tokens)]
+    assert found[0].alignment is not None
+
+
+def test_what_cannot_be_is_refused_in_one_line(tiny_run: Path, call: Call, tmp_path: Path) -> None:
+    call("translate", tiny_run, "--precision", "int4", given=SENTENCE).refusal("precision='int4'", "fp32, int8")
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    shutil.rmtree(run / "final")
+    call("quantise", run).refusal("has not ended", "--resume")

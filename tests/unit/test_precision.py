@@ -1,0 +1,142 @@
+"""Which precision translates, and the packed weights beside a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.errors import ConfigError
+from regard.native import library as native
+from regard.native import precision
+from regard.native.packing import expected_arrays, packed_arrays
+from tests.native_engine import needs_native, random_transformer
+
+BOTH = ("fp32", "int8")
+
+
+def results(key: str, int8: float, fp32: float = 31.5) -> dict[str, Any]:
+    return {"int8": {"bleu": int8, "fp32_bleu": fp32, "weights": key}}
+
+
+def test_a_hash_knows_every_weight():
+    model = random_transformer("even")
+    key = precision.weights_key(model)
+    assert precision.weights_key(random_transformer("even")) == key
+    with torch.no_grad():
+        model.encoder_norm, _ = model.encoder_norm, model.output_weight[3, 4].add_(1e-6)
+    assert precision.weights_key(model) != key
+
+
+@pytest.mark.parametrize(
+    ("noted", "allowed"),
+    [
+        (None, False),
+        ({}, False),
+        ({"int8": 3}, False),
+        (results("other", 31.5), False),
+        (results("key", 31.41), True),
+        (results("key", 31.59), True),
+        (results("key", 31.39), False),
+        (results("key", 31.61), False),
+        (results("key", float("nan")), False),
+        ({"int8": {"weights": "key", "bleu": 31.5}}, False),
+        ({"int8": {"weights": "key", "bleu": "31.5", "fp32_bleu": 31.5}}, False),
+    ],
+)
+def test_int8_is_the_default_only_where_bleu_hardly_moved(noted: Any, allowed: bool):
+    assert precision.may_be_default(noted, "key") is allowed
+
+
+@needs_native
+def test_what_is_asked_for_goes_before_the_rule(tmp_path: Path):
+    model = random_transformer("even")
+    noted = results(precision.weights_key(model), 31.5)
+    assert precision.chosen_engine(model, None) is None
+    assert precision.chosen_engine(model, None, results("other", 31.5)) is None
+    for asked, found in ((None, "int8"), ("fp32", "fp32"), ("int8", "int8")):
+        engine = precision.chosen_engine(model, asked, noted, tmp_path)
+        assert engine is not None
+        assert engine.precision == found
+    with pytest.raises(ConfigError, match="precision='int4' is not one of fp32, int8"):
+        precision.chosen_engine(model, "int4")
+
+
+def test_without_the_engine_fp32_is_the_python_path_and_int8_is_refused(monkeypatch: pytest.MonkeyPatch):
+    def absent() -> None:
+        raise native.UnavailableError("it is not built")
+
+    monkeypatch.setattr(precision, "library", absent)
+    model = random_transformer("even")
+    assert precision.chosen_engine(model, "fp32") is None
+    assert precision.chosen_engine(model, None, results(precision.weights_key(model), 31.5)) is None
+    with pytest.raises(ConfigError, match="int8 needs the native engine, which cannot be used here: it is not built"):
+        precision.chosen_engine(model, "int8")
+    assert precision.described(model, None) == "Python, fp32; the native engine is not in use: it is not built"
+
+
+@needs_native
+def test_a_model_of_another_kind_is_refused_in_int8_only():
+    other = torch.nn.Linear(2, 2)
+    assert precision.chosen_engine(other, "fp32") is None
+    assert precision.described(other, None) == ""
+    with pytest.raises(ConfigError, match="this is a Linear"):
+        precision.chosen_engine(other, "int8")
+
+
+@needs_native
+def test_what_is_said_follows_from_what_was_noted():
+    model, name = random_transformer("even"), native.best_set()
+    assert precision.described(model, results("key", 31.5)) == f"native ({name}), int8"
+    asked = f"Python, fp32; --precision fp32 or int8 uses the native engine ({name})"
+    assert precision.described(model, results("key", 30.5)) == precision.described(model, None) == asked
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("shape", ["even", "widths apart"])
+def test_packed_weights_are_kept_and_mapped(tmp_path: Path, kind: str, shape: str):
+    model = random_transformer(shape)
+    expected = packed_arrays(model, kind)
+    assert {name: (array.shape, str(array.dtype)) for name, array in expected.items()} == expected_arrays(model, kind)
+    first = precision.kept_arrays(model, kind, tmp_path)
+    (path,) = (tmp_path / "native").iterdir()
+    again = precision.kept_arrays(model, kind, tmp_path)
+    assert list(again) == list(first) == list(expected)
+    for name, array in expected.items():
+        assert np.array_equal(again[name], array)
+        assert not again[name].flags.writeable
+        assert again[name].ctypes.data % 64 == 0
+    assert precision.read_arrays(path, expected_arrays(random_transformer("even", words=131), kind)) is None
+
+
+def test_a_file_that_was_cut_or_changed_is_written_anew(tmp_path: Path):
+    model = random_transformer("even")
+    precision.kept_arrays(model, "int8", tmp_path)
+    (path,) = (tmp_path / "native").iterdir()
+    whole, expected = path.read_bytes(), expected_arrays(model, "int8")
+    begin = len(precision.MAGIC) + 8
+    size = int.from_bytes(whole[begin - 8 : begin], "little")
+    header = json.loads(whole[begin : begin + size])
+    name = next(iter(header))
+    beyond = json.dumps(header | {name: [*header[name][:2], 1 << 40]}).encode()
+    odd = json.dumps(header | {name: [*header[name][:2], "x"]}).encode()
+    damaged = [
+        b"",
+        whole[:9],
+        whole[:-64],
+        b"x" + whole[1:],
+        precision.MAGIC + (1 << 40).to_bytes(8, "little") + whole[begin:],
+        *(
+            precision.MAGIC + len(own).to_bytes(8, "little") + own + whole[begin + size :]
+            for own in (beyond, odd, b"[")
+        ),
+    ]
+    for data in damaged:
+        path.write_bytes(data)
+        assert precision.read_arrays(path, expected) is None
+        precision.kept_arrays(model, "int8", tmp_path)
+        assert path.read_bytes() == whole
