@@ -12,7 +12,7 @@ import pytest
 from regard.models import ARCHITECTURES
 
 PACKAGE = Path(__file__).parents[2] / "regard"
-OWN_PLACES = ("models/", "nn/", "interchange/", "bench/", "demo.py")
+OWN_PLACES = ("models/", "nn/", "interchange/", "native/", "bench/", "demo.py")
 """Where the fields of one architecture's config may be read or set; what other libraries call them is interchange's."""
 SHARED_NAMES = {
     "architecture",
@@ -120,7 +120,7 @@ CLASSES = tuple(name.capitalize() for name in KINDS)
 
 def test_nobody_else_takes_one_architectures_classes():
     """The package re-exports them, which a contract on modules cannot see."""
-    places = modules("models/", "bench/", "demo.py")
+    places = modules("models/", "native/", "bench/", "demo.py")
     assert [f"{name}:{line} takes {each}" for name, tree in places for line, each in taken_from_models(tree)] == []
 
 
