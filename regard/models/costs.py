@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as registration
+from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.data.batch import moved
@@ -33,10 +34,24 @@ def build_model(config: Any, shapes: Shapes) -> nn.Module:
 def model_on_paper(config: Any, shapes: Shapes) -> nn.Module:
     """The same without memory; ConfigError for a size that no machine can hold."""
     try:
-        with torch.device("meta"), counted_parts():
+        with torch.device("meta"), Unfilled(), counted_parts():
             return build_model(config, shapes)
     except (RuntimeError, OverflowError, TypeError, ValueError) as error:  # torch raises each of them for some size
         raise ConfigError(f"a model of these settings cannot be built: {str(error).splitlines()[0]}") from None
+
+
+class Unfilled(TorchFunctionMode):
+    """Fills no tensor. On the meta device there is nothing to fill, and there `normal_` and `arange` load torch's
+    compiler, which takes as long as loading torch."""
+
+    FILLS = frozenset({Tensor.normal_, Tensor.uniform_})
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        if func in self.FILLS:
+            return args[0]
+        if func is torch.arange:
+            return torch.empty(len(range(*args)), **({"dtype": torch.int64} | kwargs))
+        return func(*args, **(kwargs or {}))
 
 
 @contextmanager
@@ -82,7 +97,7 @@ class NeedsValuesError(ConfigError):
 
 @contextmanager
 def paper_pass() -> Generator[None]:
-    with torch.device("meta"):
+    with torch.device("meta"), Unfilled():
         try:
             yield
         except RuntimeError as error:

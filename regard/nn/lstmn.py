@@ -40,7 +40,8 @@ class LstmnLayer(nn.Module):
         self.of_input = Linear(input_width, 5 * width)
         self.of_summary = Linear(width, 5 * width, bias=False)
         self.of_hidden = Linear(width, width, bias=False)  # W_h
-        self.v = nn.Parameter(torch.empty(width).uniform_(-1, 1) * width**-0.5)
+        bound = width**-0.5
+        self.v = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
         with torch.no_grad():  # at first nothing is forgotten (Jozefowicz et al. 2015)
             self.of_input.bias[2 * width : 3 * width] = 1.0
 

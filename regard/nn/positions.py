@@ -17,6 +17,8 @@ from regard.errors import ConfigError, RegardError
 Layout = Literal["interleaved", "halves", "tensor2tensor"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 POSITIONS = (*LAYOUTS, "learned")
+FIRST_POSITIONS = 256
+"""A table that is computed has at least so many."""
 
 
 def frequencies(width: int, layout: Layout = "interleaved") -> Float[Tensor, " half"]:
@@ -37,20 +39,21 @@ def sinusoids(
 
 
 class SinusoidPositions(nn.Module):
-    """Computed, not learned, and without a limit: the table grows when a longer input comes."""
+    """Computed, not learned, and without a limit: the table is made for the first input and grows when a longer one
+    comes, outside inference mode, so that training can use what validation has made."""
 
-    def __init__(self, width: int, layout: Layout, initial: int = 256) -> None:
+    def __init__(self, width: int, layout: Layout) -> None:
         super().__init__()
         self.width = width
         self.layout: Layout = layout
         self.table: Tensor
-        self.register_buffer("table", sinusoids(initial, width, layout), persistent=False)
+        self.register_buffer("table", torch.empty(0, width), persistent=False)
 
     def upto(self, end: int) -> Float[Tensor, "_ D"]:
         """A table of at least `end` positions."""
         if end > self.table.size(0):
-            grown = sinusoids(2 * end, self.width, self.layout)
-            self.table = grown.to(self.table)
+            with torch.inference_mode(mode=False):
+                self.table = sinusoids(max(2 * end, FIRST_POSITIONS), self.width, self.layout).to(self.table)
         return self.table
 
     def forward(self, count: int, start: int = 0) -> Float[Tensor, "count D"]:

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.errors import ConfigError
+from regard.nn.positions import FIRST_POSITIONS
 
 SCALINGS = ("none", "linear", "llama3")
 
@@ -39,10 +40,12 @@ class RotaryShape:
     original: int = 8192
     """llama3: the context that the model began with."""
 
-    def speeds(self) -> Float[Tensor, " half"]:
-        """The angle of each pair at position 1."""
+    def __post_init__(self) -> None:
         if self.width % 2:
             raise ConfigError(f"model.positions='rotary' turns pairs of features, but a head has {self.width}")
+
+    def speeds(self) -> Float[Tensor, " half"]:
+        """The angle of each pair at position 1."""
         plain = self.base ** (-torch.arange(0, self.width, 2, dtype=torch.float64) / self.width)
         if self.scaling == "none":
             return plain
@@ -54,20 +57,22 @@ class RotaryShape:
 
 
 class Rotary(nn.Module):
-    """Turns queries or keys; the table of sines and cosines grows when a longer text comes."""
+    """Turns queries or keys. The table of sines and cosines is made for the first text and grows when a longer one
+    comes, outside inference mode, so that training can use what validation has made."""
 
-    def __init__(self, shape: RotaryShape, initial: int = 256) -> None:
+    def __init__(self, shape: RotaryShape) -> None:
         super().__init__()
         self.shape = shape
         self.table: Tensor
-        self.register_buffer("table", self._computed(initial), persistent=False)
+        self.register_buffer("table", torch.empty(2, 0, shape.width), persistent=False)
 
     def forward(
         self, x_BNTH: Float[Tensor, "B N T H"], places: Int[Tensor, "#B T"], longest: int
     ) -> Float[Tensor, "B N T H"]:
         """Each vector at its place; none is above `longest`."""
         if longest >= self.table.size(1):
-            self.table = self._computed(2 * (longest + 1)).to(self.table)
+            with torch.inference_mode(mode=False):
+                self.table = self._computed(max(2 * (longest + 1), FIRST_POSITIONS)).to(self.table)
         cos_B1TH, sin_B1TH = (part[places][:, None].to(x_BNTH.dtype) for part in self.table)
         left, right = x_BNTH.chunk(2, -1)
         return x_BNTH * cos_B1TH + torch.cat([-right, left], -1) * sin_B1TH

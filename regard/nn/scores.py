@@ -113,7 +113,8 @@ class Additive(Score):
         super().__init__()
         self.of_query = Linear(shape.query, shape.query, bias=False)
         self.of_memory = Linear(shape.memory, shape.query, bias=False)
-        self.v = nn.Parameter(torch.empty(shape.query).uniform_(-1, 1) * shape.query**-0.5)
+        bound = shape.query**-0.5
+        self.v = nn.Parameter(torch.empty(shape.query).uniform_(-bound, bound))
 
     def keys(self, memory: Float[Tensor, "B S M"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         return self.of_memory(memory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,6 +78,23 @@ def test_a_model_on_paper_takes_no_memory_and_no_chance():
     model = model_on_paper(config, Shapes({"source": 10**9, "target": 10**9}))
     assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
     assert torch.equal(torch.get_rng_state(), before)
+
+
+PAPER = """
+import sys
+import torch
+from regard.config import build_config
+from regard.models import Shapes
+from regard.models.costs import model_on_paper
+for table in ({}, {"architecture": "rnn"}):
+    model_on_paper(build_config({"model": table}).model, Shapes({"source": 50, "target": 50}))
+assert "torch._dynamo" not in sys.modules
+"""
+
+
+def test_a_model_on_paper_does_not_load_the_compiler():
+    """It takes as long to load as torch, in every command that opens a model."""
+    subprocess.run([sys.executable, "-c", PAPER], check=True)
 
 
 def test_a_size_that_no_machine_can_hold_is_refused_in_a_line():

@@ -15,6 +15,7 @@ from regard.errors import ConfigError
 from regard.models.costs import model_on_paper, parameters_in
 from regard.models.decoder import Decoder, DecoderConfig
 from regard.models.interface import LinearOutput, Prompted, Shapes
+from regard.nn.rotary import Rotary, RotaryShape
 from regard.session.costs import memory_needed
 from regard.text.symbols import RESERVED
 from tests.decodables import tiny_language_models
@@ -86,3 +87,13 @@ def test_settings_that_cannot_be_are_said(settings: dict[str, Any], message: str
     with pytest.raises(ConfigError) as refused:
         DecoderConfig(**settings)
     assert message in str(refused.value)
+
+
+def test_rotary_positions_that_validation_has_computed_can_be_trained_with():
+    rotary = Rotary(RotaryShape(width=4))
+    places = torch.arange(3)[None]
+    with torch.inference_mode():
+        rotary(torch.ones(1, 1, 3, 4), places, 2)
+    x = torch.ones(1, 1, 3, 4, requires_grad=True)
+    rotary(x, places, 2).sum().backward()
+    assert x.grad is not None
