@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli_options import Precision
+
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two or more runs; the first is the baseline.")],
@@ -21,6 +23,7 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Draw BLEU by source length and loss by position: a .png or .svg file."),
     ] = None,
+    precision: Precision = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors on stderr.")] = False,
 ) -> None:
@@ -48,6 +51,7 @@ def compare(
         source=source,
         reference=reference,
         tag=tag,
+        precision=precision,
         say=lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True),
     )
     if html is not None or plot is not None:

@@ -70,7 +70,7 @@ def inspect(
         return
     path, kind = output(out, format)
     chosen = (numbers("layers", layers), numbers("heads", heads))
-    model = opened(run, checkpoint)
+    model = opened(run, checkpoint, quiet)
     found = [model.inspect_line(text, target, **options) for text in texts]
     from regard.files import write_atomically
 
@@ -87,14 +87,17 @@ def answer(found: Sequence[Inspection]) -> list[str]:
     return [str(turn) for turn in turns(found[0], found[1])[:1]] if len(found) == 2 else []
 
 
-def opened(run: Path, checkpoint: int | None) -> Inspectable:
+def opened(run: Path, checkpoint: int | None, quiet: bool) -> Inspectable:
     """The model of a run; ConfigError for a task whose models cannot be looked into."""
+    from regard.decode.translate import Translator
     from regard.inspect import Inspectable
     from regard.loading import load
 
     model = load(run, checkpoint=checkpoint)
     if not isinstance(model, Inspectable):
         raise ConfigError(f"the models of {run}'s task cannot be inspected; `regard info {run}` says which task it is")
+    if isinstance(model, Translator) and model.note_on_inspecting:
+        console(quiet).print(f"regard: {model.note_on_inspecting}", highlight=False, soft_wrap=True)
     return model
 
 
@@ -148,7 +151,7 @@ def start_server(run: Path, checkpoint: int | None, port: int, options: dict[str
         from regard.serve.inspecting import listening, serve
     except ModuleNotFoundError as error:
         raise ConfigError(f"{error.name} is not installed; run: pip install 'regard[serve]'") from None
-    model = opened(run, checkpoint)
+    model = opened(run, checkpoint, quiet)
     with listening(port) as socket:
         console(quiet).print(f"regard: http://127.0.0.1:{socket.getsockname()[1]}/ (Ctrl-C ends it)", highlight=False)
         serve(model, socket, title=run.name, options=options)

@@ -223,8 +223,8 @@ class Translator:
         if not sentence.strip():
             raise ConfigError("there is nothing to inspect: the sentence is blank")
         if isinstance(self.model, Compiled):  # which cannot be looked into
-            if self.model.precision != "fp32":
-                job.report(f"what is shown is computed in fp32; translations are in {self.model.precision}")
+            if self.note_on_inspecting:
+                job.report(self.note_on_inspecting)
             return replace(self, model=self.model.plain).inspect(sentence, target, also=also, **options)
         further = self._further([sentence], [[each] if isinstance(each, str) else each for each in also], 0)[0]
         unit = self._plain_unit(sentence, job.tag, further)
@@ -243,6 +243,14 @@ class Translator:
             tokens, ended = unit.codec.encode(target), True
         reader = PairReader(self.tokenizer, self.columns, job.tag)
         return reader.inspect(self.model, unit, tokens, ended=ended, given=target, tree=tree)
+
+    @property
+    def note_on_inspecting(self) -> str:
+        """What differs between what `inspect` shows and a translation; empty where nothing does."""
+        model = self.model
+        if not isinstance(model, Compiled) or model.precision == "fp32":
+            return ""
+        return f"what is shown is computed in fp32; translations are in {model.precision}"
 
     def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
         """`inspect` for callers who know of no task."""

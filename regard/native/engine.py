@@ -6,6 +6,7 @@ Axes: B sentences, S source positions, R rows of a search, V vocabulary, Y layer
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Self
 
 import numpy as np
@@ -77,6 +78,7 @@ class Engine:
         if not self.handle:
             raise MemoryError("the native engine is out of memory")
         self._tables: tuple[Tensor, Tensor] | None = None
+        self._growing = threading.Lock()
         self.reach(1, 1)
 
     def __del__(self) -> None:
@@ -85,13 +87,22 @@ class Engine:
 
     def reach(self, source: int, target: int) -> None:
         """Have so many positions; RegardError where the model has learned fewer."""
-        tables = self._tables
-        if tables is not None and len(tables[0]) >= source and len(tables[1]) >= target:
+        if self._reaches(source, target):
             return
-        embeddings = (self.model.source_embedding, source), (self.model.target_embedding, target)
-        one, other = (own.positions.upto(count).detach().contiguous() for own, count in embeddings)
-        self._tables = one, other
-        self.library.rg_positions(self.handle, pointer(one), len(one), pointer(other), len(other))
+        with self._growing:  # another thread may have been first; tables never shrink
+            if self._reaches(source, target):
+                return
+            before = self._tables or ((), ())
+            wanted = max(source, len(before[0])), max(target, len(before[1]))
+            embeddings = zip((self.model.source_embedding, self.model.target_embedding), wanted, strict=True)
+            one, other = (own.positions.upto(count).detach().contiguous() for own, count in embeddings)
+            # Another thread may be reading the old tables: they are let go only when the library has the new ones.
+            self.library.rg_positions(self.handle, pointer(one), len(one), pointer(other), len(other))
+            self._tables = one, other
+
+    def _reaches(self, source: int, target: int) -> bool:
+        tables = self._tables
+        return tables is not None and len(tables[0]) >= source and len(tables[1]) >= target
 
     @property
     def entries(self) -> int:
@@ -163,6 +174,7 @@ class NativeTransformer:
         self, tokens: Tensor, state: NativeState, logits: Float[Tensor, "R V"], looks: Tensor | None = None
     ) -> NativeState:
         given, found = tokens.to(torch.int32).contiguous(), ctypes.c_void_p()
+        assert len(given) == len(state), "a token for each row: the library writes logits for every row"
         self.engine.reach(1, state.read + 1)
         longest = 0 if looks is None else looks.size(-1)
         pointers = map(pointer, (given, logits, looks))

@@ -23,7 +23,8 @@ from regard.nn.layers import Layer, Residual
 PANEL, GROUP = 64, 4
 PRECISIONS = ("fp32", "int8")
 WIDEST = 1 << 16
-"""Inputs of a matrix whose sums of products of 8-bit numbers cannot leave 32 bits: 255 · 127 · 2¹⁶ < 2³¹."""
+"""Inputs of a matrix whose sums of products of 8-bit numbers cannot leave 32 bits: 255 · 127 · 2¹⁶ < 2³¹. Outputs but
+those of the vocabulary have the same bound, so that no size of a stranger's config overflows."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -141,13 +142,18 @@ def refusal(model: object) -> str | None:
         return "the model reads several sources"
     if model.source_embedding.projection is not None or not isinstance(model.to_output, nn.Identity):
         return "the model's embeddings are word vectors with a projection or a scale of their own"
-    if any(
-        parameter.device.type != "cpu" or str(parameter.dtype) != "torch.float32" for parameter in model.parameters()
-    ):
+    kinds = {(parameter.device.type, str(parameter.dtype)) for parameter in model.parameters()}
+    if not kinds <= {("cpu", "torch.float32"), ("meta", "torch.float32")}:  # a model on paper is judged too
         return "the model's weights are not fp32 on the CPU"
-    if max(weight.size(1) for _, weight, _ in matrices_of(model)) > WIDEST:
-        return f"a matrix has more than {WIDEST:,} inputs"
+    widest = max(size for name, weight, _ in matrices_of(model) for size in widths_of(name, weight))
+    if widest > WIDEST:
+        return f"a matrix is {widest:,} wide, and it takes at most {WIDEST:,}"
     return None
+
+
+def widths_of(name: str, weight: Tensor) -> tuple[int, ...]:
+    """The sizes of a matrix that the library multiplies with others; a vocabulary is as large as it likes."""
+    return (weight.size(1),) if name == "projection" else tuple(weight.shape)
 
 
 @dataclass(frozen=True, slots=True)

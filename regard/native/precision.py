@@ -26,7 +26,9 @@ from regard.run import NATIVE
 
 MOST_MOVED = 0.1
 """BLEU by which int8 may move the validation set's, if it is to be the default."""
-MAGIC = b"regard packed 1\n"
+MAGIC = b"regard packed 2\n"
+DIGEST = 32
+"""Bytes of the hash of all that follows it in a file, which tells a flipped bit."""
 ALIGNMENT = 64
 
 
@@ -45,8 +47,8 @@ def may_be_default(results: Mapping[str, Any] | None, key: str) -> bool:
     if not isinstance(noted, dict) or noted.get("weights") != key:
         return False
     scores = [noted.get(name) for name in ("bleu", "fp32_bleu")]
-    known = [float(score) for score in scores if isinstance(score, int | float)]
-    return len(known) == 2 and abs(known[0] - known[1]) < MOST_MOVED
+    known = [score for score in scores if isinstance(score, int | float) and not isinstance(score, bool)]
+    return len(known) == 2 and all(0 <= score <= 100 for score in known) and abs(known[0] - known[1]) < MOST_MOVED
 
 
 def chosen_engine(
@@ -78,6 +80,9 @@ def described(model: nn.Module, results: Mapping[str, Any] | None) -> str:
         library()
     except UnavailableError as error:
         return f"Python, fp32; the native engine is not in use: {error}"
+    reason = refusal(model)
+    if reason is not None:
+        return f"Python, fp32; the native engine cannot run it, because {reason}"
     noted = (results or {}).get("int8")
     key = str(noted.get("weights")) if isinstance(noted, dict) else ""
     if may_be_default(results, key):
@@ -119,21 +124,31 @@ def file_of(arrays: Arrays) -> bytes:
         places[name] = [str(array.dtype), list(array.shape), end]
         end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
     header = json.dumps(places).encode()
-    head = MAGIC + len(header).to_bytes(8, "little") + header
-    parts = [head, b"\0" * (-len(head) % ALIGNMENT)]
+    head = len(header).to_bytes(8, "little") + header
+    parts = [head, b"\0" * (-(len(MAGIC) + DIGEST + len(head)) % ALIGNMENT)]
     for array in arrays.values():
         parts += [array.tobytes(), b"\0" * (-array.nbytes % ALIGNMENT)]
-    return b"".join(parts)
+    return b"".join([MAGIC, digest_of(*parts), *parts])
+
+
+def digest_of(*parts: bytes | memoryview) -> bytes:
+    digest = hashlib.blake2b(digest_size=DIGEST)
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
 
 
 def read_arrays(path: Path, expected: Mapping[str, tuple[tuple[int, ...], str]]) -> Arrays | None:
     """The arrays of a file, mapped; None for one that is not there, or does not hold exactly what is expected."""
     try:
         whole = np.memmap(path, np.uint8, mode="r")
-        if whole[: len(MAGIC)].tobytes() != MAGIC:
+        start = len(MAGIC) + DIGEST
+        if whole[: len(MAGIC)].tobytes() != MAGIC or whole[len(MAGIC) : start].tobytes() != digest_of(
+            memoryview(whole[start:])
+        ):
             return None
-        begin = len(MAGIC) + 8
-        length = int.from_bytes(whole[len(MAGIC) : begin].tobytes(), "little")
+        begin = start + 8
+        length = int.from_bytes(whole[start:begin].tobytes(), "little")
         if length > 1 << 22:
             return None
         places = json.loads(whole[begin : begin + length].tobytes())
@@ -148,5 +163,5 @@ def read_arrays(path: Path, expected: Mapping[str, tuple[tuple[int, ...], str]])
                 return None
             found[name] = own.view(kind).reshape(shape)
         return found
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None

@@ -118,9 +118,13 @@ def compare_runs(
     source: Path | None = None,
     reference: Path | None = None,
     tag: str | None = None,
+    precision: str | None = None,
     say: Say | None = None,
 ) -> Comparison:
-    """Translates the same sentences with each run, as its recipe says, and measures. Refuses before it translates."""
+    """Translates the same sentences with each run, as its recipe says, and measures. Refuses before it translates.
+
+    `precision` is that of all of them; None leaves it to each.
+    """
     refuse_paths(paths)
     runners = [read_runner(path) for path in paths]
     refuse_unlike(runners)
@@ -130,7 +134,7 @@ def compare_runs(
     pairs, joiner = sentences.pairs, joiner_of(runners[0])
     language = next((runner.facts["languages"][1] for runner in runners if runner.facts["languages"][1]), "")
     tokenize = usual_tokenizer(joiner, language, pairs.targets)
-    found = [observed(runner, pairs, tokenize, say) for runner in runners]
+    found = [observed(runner, pairs, tokenize, precision, say) for runner in runners]
     texts = [own for own, _ in found]
     references = [join_pieces(text, joiner) for text in pairs.targets]
     signatures, verdicts = paired_bootstrap(texts, references, tokenize)
@@ -210,12 +214,14 @@ def form_of(runner: Runner) -> str:
     return f"text that is split with {joiner_of(runner)!r}" if joiner_of(runner) else "plain text"
 
 
-def observed(runner: Runner, pairs: Pairs, tokenize: str, say: Say | None) -> tuple[list[str], Failures]:
+def observed(
+    runner: Runner, pairs: Pairs, tokenize: str, precision: str | None, say: Say | None
+) -> tuple[list[str], Failures]:
     """The translations, with the run's own beam and penalties, and what is wrong with them."""
     if say is not None:
         say(f"translating {counted(len(pairs.sources), 'sentences')} with {runner.name}")
     try:
-        translator = load_translator(runner.path)
+        translator = load_translator(runner.path, precision=precision)
         found = translate_pairs(translator, pairs, attention=True, split="never")
         failures = failures_of(translator, pairs, found, tokenize=tokenize)
         return [translation.text for translation in found], failures

@@ -54,6 +54,8 @@ def test_the_note_is_for_the_weights_that_were_measured(tiny_run: Path, call: Ca
     assert not isinstance(regard.load(run, checkpoint=2).model, NativeTransformer)
     said: list[str] = []
     found = regard.load(run).inspect(SENTENCE, report=said.append)
+    page = call("inspect", run, SENTENCE, "--out", tmp_path / "page.json").done()
+    assert "regard: what is shown is computed in fp32; translations are in int8" in page.err
     assert said == ["what is shown is computed in fp32; translations are in int8"]
     assert found.to_json() == regard.load(tiny_run).inspect(SENTENCE).to_json()
 
@@ -73,3 +75,15 @@ def test_what_cannot_be_is_refused_in_one_line(tiny_run: Path, call: Call, tmp_p
     shutil.copytree(tiny_run, run)
     shutil.rmtree(run / "final")
     call("quantise", run).refusal("has not ended", "--resume")
+
+
+@needs_native
+def test_runs_are_compared_in_the_precision_that_is_asked_for(
+    tiny_run: Path, small_corpus: Corpus, call: Call, tmp_path: Path
+) -> None:
+    pair = ("--source", small_corpus.source, "--reference", small_corpus.target)
+    other = tmp_path / "other"
+    shutil.copytree(tiny_run, other)
+    call("compare", tiny_run, other, *pair, "--precision", "int4").refusal("precision='int4'", "fp32, int8")
+    call("compare", tiny_run, other, *pair, "--precision", "int8", "--quiet").done()
+    assert [path.name.split("-")[0] for path in (other / "native").iterdir()] == ["int8"]

@@ -106,6 +106,22 @@ def test_padding_anywhere_is_not_seen_and_an_empty_source_gives_nothing():
     close(looked[0, ..., :4], looks[0][..., mask[0].nonzero().flatten()])
 
 
+def test_positions_grow_on_either_side_and_never_shrink():
+    """Or a search of long sentences would end where a short one is admitted beside it."""
+    native = NativeTransformer(random_transformer("even"), threads=1)
+    native.engine.reach(5, 4000)
+    native.engine.reach(3000, 2)
+    tables = native.engine._tables  # pyright: ignore[reportPrivateUsage]
+    assert tables is not None
+    assert (len(tables[0]) >= 3000, len(tables[1]) >= 4000) == (True, True)
+
+
+def test_a_step_needs_a_token_for_each_row():
+    _, native = both("even")
+    with pytest.raises(AssertionError, match="a token for each row"):
+        native.step(torch.tensor([4]), native.start(Source.of(SOURCES)))
+
+
 def test_log_probabilities_are_those_of_torch_and_of_the_search():
     _, native = both("even")
     logits = 7 * torch.randn(5, 53, generator=torch.Generator().manual_seed(2))

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from regard.errors import ConfigError
+from regard.models import Transformer, TransformerConfig
 from regard.native import library as native
 from regard.native import precision
 from regard.native.packing import expected_arrays, packed_arrays
@@ -44,6 +45,9 @@ def test_a_hash_knows_every_weight():
         (results("key", 31.39), False),
         (results("key", 31.61), False),
         (results("key", float("nan")), False),
+        (results("key", 10**400, 10**400), False),
+        (results("key", True, True), False),
+        (results("key", -5.0, -5.0), False),
         ({"int8": {"weights": "key", "bleu": 31.5}}, False),
         ({"int8": {"weights": "key", "bleu": "31.5", "fp32_bleu": 31.5}}, False),
     ],
@@ -96,6 +100,16 @@ def test_what_is_said_follows_from_what_was_noted():
     assert precision.described(model, results("key", 30.5)) == precision.described(model, None) == asked
 
 
+@needs_native
+def test_what_the_engine_cannot_run_is_said_of_a_model_on_paper_too():
+    config = TransformerConfig(width=8, heads=2, feedforward=70_000, encoder_layers=1, decoder_layers=1)
+    with torch.device("meta"):
+        model = Transformer(config, 31, 31)
+    reason = "a matrix is 70,000 wide, and it takes at most 65,536"
+    said = f"Python, fp32; the native engine cannot run it, because {reason}"
+    assert precision.described(model, None) == precision.described(model, results("key", 31.5)) == said
+
+
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("shape", ["even", "widths apart"])
 def test_packed_weights_are_kept_and_mapped(tmp_path: Path, kind: str, shape: str):
@@ -114,29 +128,44 @@ def test_packed_weights_are_kept_and_mapped(tmp_path: Path, kind: str, shape: st
 
 
 def test_a_file_that_was_cut_or_changed_is_written_anew(tmp_path: Path):
+    """Changed by chance, which its hash tells; or by a stranger, who has made the hash anew."""
     model = random_transformer("even")
     precision.kept_arrays(model, "int8", tmp_path)
     (path,) = (tmp_path / "native").iterdir()
     whole, expected = path.read_bytes(), expected_arrays(model, "int8")
-    begin = len(precision.MAGIC) + 8
-    size = int.from_bytes(whole[begin - 8 : begin], "little")
+    start = len(precision.MAGIC) + precision.DIGEST
+    begin = start + 8
+    size = int.from_bytes(whole[start:begin], "little")
     header = json.loads(whole[begin : begin + size])
     name = next(iter(header))
-    beyond = json.dumps(header | {name: [*header[name][:2], 1 << 40]}).encode()
-    odd = json.dumps(header | {name: [*header[name][:2], "x"]}).encode()
+
+    def signed(body: bytes) -> bytes:
+        return precision.MAGIC + precision.digest_of(body) + body
+
+    def headed(own: bytes) -> bytes:
+        return signed(len(own).to_bytes(8, "little") + own + whole[begin + size :])
+
+    places: tuple[Any, ...] = (1 << 40, 1 << 80, -64, 32, "x", True, None)
+    hostile = [json.dumps(header | {name: [*header[name][:2], place]}).encode() for place in places]
+    hostile += [b"[", b"[" * 200_000, b"7", b"{}", json.dumps(header | {name: 3}).encode()]
+    flipped = bytes([*whole[:-70], whole[-70] ^ 4, *whole[-69:]])
     damaged = [
-        b"",
-        whole[:9],
-        whole[:-64],
-        b"x" + whole[1:],
-        precision.MAGIC + (1 << 40).to_bytes(8, "little") + whole[begin:],
-        *(
-            precision.MAGIC + len(own).to_bytes(8, "little") + own + whole[begin + size :]
-            for own in (beyond, odd, b"[")
-        ),
+        *(b"", whole[:9], whole[:-64], b"x" + whole[1:], flipped),
+        *(signed(b""), signed(b"\0" * 8), signed((1 << 40).to_bytes(8, "little") + whole[begin:])),
+        signed(whole[start:-64]),
+        *map(headed, hostile),
     ]
+    assert headed(json.dumps(header).encode()) == whole
     for data in damaged:
         path.write_bytes(data)
-        assert precision.read_arrays(path, expected) is None
-        precision.kept_arrays(model, "int8", tmp_path)
-        assert path.read_bytes() == whole
+        assert precision.read_arrays(path, expected) is None, data[:200]
+    precision.kept_arrays(model, "int8", tmp_path)
+    assert path.read_bytes() == whole
+
+
+def test_a_run_that_cannot_be_written_is_packed_each_time(tmp_path: Path):
+    (tmp_path / "native").write_text("no folder")
+    model = random_transformer("even")
+    found = precision.kept_arrays(model, "int8", tmp_path)
+    assert all(np.array_equal(found[name], array) for name, array in packed_arrays(model, "int8").items())
+    assert (tmp_path / "native").read_text() == "no folder"

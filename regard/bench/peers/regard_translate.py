@@ -9,6 +9,13 @@ from regard import hardware
 from regard.decode.translation import Translation
 from regard.decode.units import Prepared
 from regard.loading import load_translator
+from regard.native.engine import NativeTransformer
+from regard.native.library import best_set
+
+
+def engine_of(model: object) -> str:
+    """What translates: where the native engine is not built, or does not run this model, fp32 is the Python path."""
+    return f"native ({best_set()})" if isinstance(model, NativeTransformer) else "Python"
 
 
 class Peer:
@@ -16,7 +23,7 @@ class Peer:
         hardware.set_threads(settings["threads"])
         self.translator = load_translator(settings["run"], **settings["loading"])
         self.options = settings["options"]
-        self.version = regard.__version__
+        self.version = f"{regard.__version__}, {engine_of(self.translator.model)}"
         self.batches = "as `regard translate` makes them"
 
     def prepare(self, sentences: list[list[int]], beam: int) -> Prepared:

@@ -468,11 +468,13 @@ static void attend(const float *query, const float *const *keys, int values, int
         const float *four[4];
         for (int i = 0; i < 4; i++) four[i] = keys[at + i < count ? at + i : count - 1];
         for (int head = 0; head < shape->heads; head++)
-            four_scores(query + head * width, four, head * width, width, scale, weights + head * room + at);
+            four_scores(query + head * width, four, head * width, width, scale,
+                        weights + (size_t)head * (size_t)room + at);
     }
     for (int head = 0; head < shape->heads; head++) {
-        softmax(weights + head * room, count, room);
-        weigh(keys, values + head * shape->value_width, weights + head * room, count, shape->value_width,
+        float *own = weights + (size_t)head * (size_t)room;
+        softmax(own, count, room);
+        weigh(keys, values + head * shape->value_width, own, count, shape->value_width,
               out + head * shape->value_width);
     }
 }
@@ -483,7 +485,7 @@ static void attend_source(const float *query, const float *keys, const float *co
     int room = ROUND_UP(count, LANES), width = shape->key_width;
     float scale = 1.0f / sqrtf((float)width);
     for (int head = 0; head < shape->heads; head++, query += width, keys += (size_t)width * (size_t)room) {
-        float *own = weights + head * room;
+        float *own = weights + (size_t)head * (size_t)room;
         for (int at = 0; at < room; at += LANES) {
             vector_t even = all(0.0f), odd = all(0.0f);
             int i = 0;

@@ -32,6 +32,7 @@ typedef struct {
 struct rg_search {
     rg_model *model;
     int beam, nbest, candidates, start, end;
+    int failed; /* the error of a step that was left half done: nothing can follow it */
     uint8_t *never;
     float *penalties;
     int penalty_count;
@@ -401,7 +402,8 @@ static int step(rg_search *search) {
 
 int rg_search_step(rg_search *search) {
     pthread_mutex_lock(&search->model->mutex);
-    int error = step(search);
+    int error = search->failed ? search->failed : step(search);
+    search->failed = error;
     pthread_mutex_unlock(&search->model->mutex);
     return error;
 }
