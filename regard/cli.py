@@ -24,7 +24,18 @@ from regard.cli_encode import embed, similar
 from regard.cli_figure import figure
 from regard.cli_generate import generate
 from regard.cli_inspect import inspect
-from regard.cli_options import Checkpoint, GroupedHelp, Precision, Quiet, Run, Tag, console, in_group, with_options
+from regard.cli_options import (
+    Checkpoint,
+    GroupedHelp,
+    Precision,
+    Quiet,
+    Run,
+    Shortlist,
+    Tag,
+    console,
+    in_group,
+    with_options,
+)
 from regard.cli_predict import predict
 from regard.cli_recipes import find_recipe
 from regard.cli_task import task
@@ -254,6 +265,7 @@ def evaluate(
     tag: Tag = None,
     checkpoint: Checkpoint = None,
     precision: Precision = None,
+    shortlist: Shortlist = 0,
     quiet: Quiet = False,
     **search: Any,
 ) -> None:
@@ -289,6 +301,7 @@ def evaluate(
             failures=failures or None,
             plot=plot,
             stride=stride,
+            shortlist=shortlist or None,
             **search,
         )
     if plot is not None:

@@ -105,6 +105,14 @@ def bench_translate(
     ] = None,
     limit: Annotated[int, typer.Option(help="Only the first N sentences; 0 is all.", min=0, metavar="N")] = 0,
     alone: Annotated[int, typer.Option(help="Number of sentences to translate one by one, for latency.")] = 50,
+    shortlist: Annotated[
+        int,
+        typer.Option(
+            help="Also measure regard with a vocabulary shortlist, in which each source token brings K target tokens.",
+            min=0,
+            metavar="K",
+        ),
+    ] = 0,
     rounds: Rounds = 3,
     plot: Picture = None,
     as_json: AsJson = False,
@@ -117,7 +125,7 @@ def bench_translate(
     refuse_plot(plot)
     from regard.bench import translate
 
-    order = translate.Order(source, reference, tuple(beam or (1, 5)), length_penalty, limit, alone, rounds)
+    order = translate.Order(source, reference, tuple(beam or (1, 5)), length_penalty, limit, alone, rounds, shortlist)
     results = translate.bench_translation(runs, order, console(False))
     shown(results, translate.table, translate.plots, plot, as_json)
 

@@ -38,6 +38,15 @@ Precision = Annotated[
         help="Precision of translation; by default int8 where `regard quantise` allowed it, else fp32.",
     ),
 ]
+Shortlist = Annotated[
+    int,
+    in_group(
+        "Speed and memory",
+        metavar="K",
+        help="Only target tokens of a vocabulary shortlist: each source token brings the K that occur with it most, "
+        "counted in the run's training data (0 is the whole vocabulary); may change the result.",
+    ),
+]
 Tag = Annotated[str | None, in_group("Model", help="Corpus tag to put before each source line.")]
 
 

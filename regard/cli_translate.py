@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from regard.cli_options import Checkpoint, Precision, Quiet, Run, Tag, console, in_group, with_options
+from regard.cli_options import Checkpoint, Precision, Quiet, Run, Shortlist, Tag, console, in_group, with_options
 from regard.cli_streams import Write, reading, to_stdout, writing
 from regard.cli_translate_options import (
     FILES,
@@ -51,6 +51,7 @@ def translate(
     batch_size: BatchSize = 0,
     batch_tokens: BatchTokens = 8192,
     precision: Precision = None,
+    shortlist: Shortlist = 0,
     quiet: Quiet = False,
     **search: Any,
 ) -> None:
@@ -69,6 +70,7 @@ def translate(
 
     speaker = console(quiet)
     how = {"split": files.split, "long": files.long, "tag": tag, "batch_size": batch_size, "batch_tokens": batch_tokens}
+    how["shortlist"] = shortlist
     given = {**search, **constraints.options(), **inspection.options(), **how, "report": partial(say, speaker)}
     options = cast("Options", given)
     translator = load_all(run, with_runs or [], checkpoint, precision)

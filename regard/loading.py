@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from regard.data.columns import Column, Example, joined_names, wrapped
 from regard.data.config import CorpusConfig
 from regard.data.rows import Reader, encoded_rows, read_rows
 from regard.data.seen import Seen
+from regard.data.shortlist import Shortlist, run_shortlist
 from regard.data.sizes import sizes_of
 from regard.data.word_matrix import given_vectors
 from regard.decode.ensemble import Ensemble
@@ -28,6 +30,7 @@ from regard.interchange.huggingface import is_published, open_published, publish
 from regard.models.costs import build_model, model_on_paper, parameters_in
 from regard.models.interface import Limits, Shapes
 from regard.models.parameters import load_parameters, parameters_of
+from regard.naming import named
 from regard.native.precision import chosen_engine
 from regard.run import CONFIG, RunDirectory
 from regard.tasks.interface import Examples, Trained
@@ -178,7 +181,19 @@ def load_trained(
     opened = open_model(folder, checkpoint)
     trained = trained_for(load_model(opened), opened.tokenizer, opened.config, opened.seen)
     results = None if opened.kind or precision is not None else results_of(folder)
-    return replace(trained, engine=chosen_engine(trained.model, precision, results, folder)), opened.config
+    engine = chosen_engine(trained.model, precision, results, folder)
+    return replace(trained, engine=engine, shortlists=cache(partial(shortlist_of, opened))), opened.config
+
+
+def shortlist_of(opened: Opened, best: int) -> Shortlist:
+    """That of a run, in which each source token brings `best` target tokens; ConfigError where there can be none."""
+    if opened.kind:
+        raise ConfigError(
+            f"{opened.path} holds published weights, and a shortlist is counted in the corpus of a run; leave "
+            f"{named('shortlist')} out"
+        )
+    store, shapes = RunDirectory.open(opened.path).store, opened.shapes
+    return run_shortlist(opened.path, store, shapes.columns, shapes.sizes, opened.tokenizer.joint, best)
 
 
 def results_of(path: Path) -> dict[str, Any] | None:

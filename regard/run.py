@@ -10,6 +10,7 @@
     results.json     the scores at the end
     distilled/       the teacher's translations, of a run that `regard distill` made
     native/          weights packed for the native engine, where one was used
+    shortlists/      which target tokens each source token brings, where that was asked for
     report.html      the page to look at, and its plots in plots/
     .lock            held by the process that trains
 
@@ -59,6 +60,7 @@ REPORT = "report.html"
 PLOTS = "plots"
 LOCK = ".lock"
 NATIVE = "native"
+SHORTLISTS = "shortlists"
 
 OWN_NAMES = frozenset(
     {
@@ -77,6 +79,7 @@ OWN_NAMES = frozenset(
         PLOTS,
         LOCK,
         NATIVE,
+        SHORTLISTS,
     }
 )
 """What regard itself puts into a run, besides temporaries."""

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ from regard.text.tokenizer import Tokenizer
 
 WARMUP = 32
 OURS = "regard fp32"
+SHORTLIST = "shortlist"
 EOLE = "left out: its weights cannot be made from a run yet; `regard bench train` measures its training"
 
 
@@ -66,10 +67,14 @@ class Order:
     alone: int = 50
     """Sentences that are translated one by one."""
     rounds: int = 3
+    shortlist: int = 0
+    """Ours also with a vocabulary shortlist of so many target tokens for each source token; 0: without."""
 
     def check(self) -> None:
         if self.rounds < 1 or self.alone < 1 or not self.beams or min(self.beams) < 1:
             raise ConfigError("--rounds, --alone and --beam must be 1 or more: there is nothing to time")
+        if self.shortlist < 0:
+            raise ConfigError(f"--shortlist {self.shortlist} must be 0 or more")
 
 
 def bench_translation(runs: Sequence[Path], order: Order, console: Console) -> dict[str, Any]:
@@ -117,7 +122,7 @@ def bench_run(
         raise ConfigError(f"{run} does not translate from one source; `regard info {run}` says what it does")
     folder.mkdir()
     settings = settings_for(opened, texts.sources, order, threads, folder)
-    wanted, absent = contestants(opened, settings, folder)
+    wanted, absent = contestants(opened, settings, folder, order.shortlist)
     with ExitStack() as stack:
         children, failed = start_all("translating", wanted, settings, folder, stack, console)
         turns = take_turns(children, order, console)
@@ -159,7 +164,7 @@ def settings_for(opened: Opened, sources: Sequence[str], order: Order, threads: 
 
 
 def contestants(
-    opened: Opened, settings: dict[str, Any], folder: Path
+    opened: Opened, settings: dict[str, Any], folder: Path, shortlist: int = 0
 ) -> tuple[list[Contestant], list[dict[str, Any]]]:
     """Ours in fp32 first, with which the others are compared; and who is left out, with the reason."""
     found = [Contestant(OURS, "regard_translate", sys.executable, ours("fp32", settings))]
@@ -167,6 +172,8 @@ def contestants(
         Contestant(f"regard {precision}", "regard_translate", sys.executable, ours(precision, settings), optional=True)
         for precision in precisions()[1:]
     ]
+    if shortlist:
+        found += [with_shortlist(each, settings, shortlist) for each in found]
     absent: list[dict[str, Any]] = []
     for make in (ctranslate2_contestants, huggingface_contestants):
         try:
@@ -191,6 +198,12 @@ def takes_precision() -> str:
 def ours(precision: str, settings: dict[str, Any]) -> dict[str, Any]:
     where = takes_precision()
     return {where: settings[where] | {"precision": precision}} if where else {}
+
+
+def with_shortlist(plain: Contestant, settings: dict[str, Any], best: int) -> Contestant:
+    """The same, which may write only tokens of a shortlist; counted before the clock starts."""
+    own = {"options": settings["options"] | plain.settings.get("options", {}) | {"shortlist": best}}
+    return replace(plain, name=f"{plain.name}, {SHORTLIST} {best}", settings=plain.settings | own, optional=True)
 
 
 def ctranslate2_contestants(opened: Opened, folder: Path) -> list[Contestant]:
@@ -316,6 +329,8 @@ def add_shares(engines: Sequence[dict[str, Any]], opened: Opened, settings: dict
     source = model.encoder_layers * (4 * width**2 + inner) + model.decoder_layers * 2 * width**2
     target = model.decoder_layers * (6 * width**2 + inner) + width * sizes["target"]
     for engine in engines:
+        if SHORTLIST in engine["name"]:  # how many products that takes differs from sentence to sentence
+            continue
         whole = engine["name"].endswith("int8")
         peak, size = (peaks.int8, 1) if whole else (peaks.fp32, 4)
         for beam in engine["beams"]:

@@ -22,7 +22,7 @@ from regard.decode.lanes import Lane, Lanes
 from regard.decode.phrases import Progress
 from regard.decode.record import DROPPED, FINISHED, OPEN, Child, Recorder
 from regard.decode.request import NO_DEMANDS, Request
-from regard.decode.rules import Written, log_probabilities, ranking
+from regard.decode.rules import Written, candidates_of, log_probabilities, ranking, within
 from regard.text.symbols import Symbols
 
 ROOM = 16
@@ -105,6 +105,7 @@ class Beams:
         self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None
     ) -> Int[Tensor, " rows"]:
         """Every hypothesis one token longer; the rows that those still open continue."""
+        logits = within(logits, [lane.candidates for lane in self._lanes], self.config.width)
         log_probs = self.normalise(logits)
         ranked = ranking(logits, log_probs, self._written(), self.config, self.symbols)
         covered = None if attention is None else self._covered(attention)
@@ -149,8 +150,10 @@ class Beams:
         found: list[Hypothesis] = []
         phrases = request.demands.phrases
         progress = [Progress.first(phrases).after(request.begun)] * self.config.width if phrases else []
+        candidates = candidates_of(request, self._last.device)
         lanes = [
-            Lane(number, group, request.limit, request.demands, found, progress) for group in range(self.config.groups)
+            Lane(number, group, request.limit, request.demands, found, progress, candidates)
+            for group in range(self.config.groups)
         ]
         if self.recorder is not None:
             for lane in lanes:

@@ -56,6 +56,8 @@ class Job:
     """What people have translated already."""
     memory_threshold: int = 75
     """Texts of the memory that are like a text to so many per cent are reported."""
+    shortlist: int = 0
+    """So many target tokens does each source token bring; 0: the whole vocabulary."""
     tally: Tally = field(default_factory=Tally)
     """What became of the texts so far."""
 

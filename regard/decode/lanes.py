@@ -31,6 +31,8 @@ class Lane:
     """What is finished of its sentence; the sentence's lanes share it."""
     progress: list[Progress]
     """That of each open hypothesis; empty where no phrases are asked for."""
+    candidates: Int[Tensor, " X"] | None = None
+    """What may be generated; None: all of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)

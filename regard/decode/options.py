@@ -86,6 +86,9 @@ class Options(SearchOptions, total=False):
     """Bounds beam × sentences × padded source of a batch: memory, never the result."""
     batch_size: int
     """At most so many sentences in a batch; 0: as many as `batch_tokens` allows."""
+    shortlist: int
+    """Each source token brings so many target tokens; with the most frequent ones they are all that a translation may
+    hold: faster, and not always the same. 0: the whole vocabulary."""
     progress: Callable[[int], None] | None
     """Called with the number of sentences done so far."""
     report: Callable[[str], None] | None
@@ -131,6 +134,7 @@ def job_for(base: SearchConfig, options: Options, languages: tuple[str, str] = (
         long=one_of("long", given.get("long", "split"), LONG),
         batch_tokens=checked("batch_tokens", given.get("batch_tokens", BATCH_TOKENS), 1),
         batch_size=checked("batch_size", given.get("batch_size", 0), 0),
+        shortlist=checked("shortlist", given.get("shortlist", 0), 0),
         progress=given.get("progress", ignore),
         report=given.get("report", ignore),
         memory=Memory.read(Path(memory), languages) if isinstance(memory, str | Path) else memory,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.decode.config import SearchConfig
 from regard.decode.phrases import Progress
@@ -49,6 +52,9 @@ class Request:
     begun: tuple[int, ...] = ()
     """How the translation begins, where the model has read that before the first step: these tokens count towards
     lengths, penalties, n-grams and phrases as those of a prefix do, but they are not scored."""
+    candidates: NDArray[np.integer] | None = field(default=None, compare=False)
+    """The tokens that the translation may hold, rising: a shortlist, over which probabilities are normalised. None: all
+    of the vocabulary."""
 
     def read(self) -> Request:
         """The same, once the model has read the prefix."""
@@ -57,7 +63,9 @@ class Request:
 
     def check(self, config: SearchConfig) -> None:
         """ConfigError for what no search can meet."""
-        demands, limit = self.demands, self.limit
+        demands, limit, candidates = self.demands, self.limit, self.candidates
+        if candidates is not None and not (len(candidates) and candidates[0] >= 0 and (np.diff(candidates) > 0).all()):
+            raise ConfigError("the candidates of a translation should be token ids from 0 on, rising, one at least")
         if limit < 1:
             raise ConfigError(f"a limit of {limit} tokens leaves no room for a translation; it must be 1 or more")
         if len(demands.prefix) >= limit:

@@ -15,11 +15,33 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.config import SearchConfig
-from regard.decode.request import Judge
+from regard.decode.request import Judge, Request
 from regard.text.symbols import Symbols
 
 FEWEST_CLASSES = 16
 """A softmax over less than a vector register adds in another order than one over more, which −∞ may have widened."""
+
+
+def candidates_of(request: Request, device: torch.device) -> Int[Tensor, " X"] | None:
+    """The tokens that its translation may hold; None: all."""
+    given = request.candidates
+    return None if given is None else torch.as_tensor(given.astype("int64"), device=device)
+
+
+def within(
+    logits: Float[Tensor, "R V"], candidates: Sequence[Int[Tensor, " X"] | None], width: int = 1
+) -> Float[Tensor, "R V"]:
+    """−∞ for what is not among the candidates, which every `width` rows have together; None: all are."""
+    if all(own is None for own in candidates):
+        return logits
+    found = torch.full_like(logits, -math.inf)
+    for place, own in enumerate(candidates):
+        rows = slice(place * width, (place + 1) * width)
+        if own is None:
+            found[rows] = logits[rows]
+        else:
+            found[rows, own] = logits[rows, own]
+    return found
 
 
 class Written(NamedTuple):

@@ -21,7 +21,15 @@ from torch import Tensor
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
 from regard.decode.request import Demands, Request
-from regard.decode.rules import Written, ban, is_forbidden, log_probabilities, penalised_by_row
+from regard.decode.rules import (
+    Written,
+    ban,
+    candidates_of,
+    is_forbidden,
+    log_probabilities,
+    penalised_by_row,
+    within,
+)
 from regard.text.symbols import Symbols
 
 ROOM = 16
@@ -42,6 +50,8 @@ class Draw:
     demands: Demands
     found: dict[int, Hypothesis | None]
     """What has come of each of its sentence's draws, which share it; None where nothing could be drawn."""
+    candidates: Int[Tensor, " X"] | None = None
+    """What may be generated; None: all of the vocabulary."""
 
 
 class Draws:
@@ -93,6 +103,7 @@ class Draws:
 
     def extend(self, logits: Float[Tensor, "R V"], attention: Float[Tensor, "R S"] | None = None) -> Int[Tensor, " R2"]:
         """A token drawn for each row; the rows that go on."""
+        logits = within(logits, [row.candidates for row in self._rows])
         tokens, failed = self._draw(self._noisy(logits))
         self._grow(tokens, self.normalise(logits).gather(1, tokens[:, None])[:, 0])
         ended, stopped = tokens == self.symbols.end, self._stopped()
@@ -130,7 +141,11 @@ class Draws:
     def _rows_of(self, number: int, request: Request) -> list[Draw]:
         found: dict[int, Hypothesis | None] = {}
         noise = self.config.seed if request.seed is None else request.seed, request.name
-        return [Draw(number, draw, noise, request.limit, request.demands, found) for draw in range(self.config.nbest)]
+        candidates = candidates_of(request, self._last.device)
+        return [
+            Draw(number, draw, noise, request.limit, request.demands, found, candidates)
+            for draw in range(self.config.nbest)
+        ]
 
     def _grow(self, tokens: Int[Tensor, " R"], scores: Float[Tensor, " R"]) -> None:
         self._widen(int(self._lengths.max()) + 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Unpack
 
 import torch
@@ -17,6 +17,7 @@ from regard.data.batch import Padded, Source, moved
 from regard.data.columns import SOURCE, TARGET, Column, Encoded
 from regard.data.copying import word_codec
 from regard.data.seen import FAMILIAR, Seen
+from regard.data.shortlist import Shortlist
 from regard.decode.alignment import word_starts
 from regard.decode.batches import batches_by_length, padded_length, places_free
 from regard.decode.candidates import Hypothesis
@@ -49,6 +50,8 @@ from regard.text.tokenizer import Tokenizer
 
 RARE = 0.01
 """Of the training lines: what is rarer was not learnt."""
+MOST_SHORTLISTED = 96
+"""Sentences that are searched at once with a shortlist each."""
 STRETCH = 1.25
 """A sentence may be so much longer than all that was seen before it is cut between words, which costs more."""
 
@@ -75,6 +78,8 @@ class Translator:
     """The most positions of further sources, all symbols counted, by column."""
     seen: Seen | None = None
     """What the texts were like that the model was trained on: a line of more sentences is split; None: not known."""
+    shortlists: Callable[[int], Shortlist] | None = None
+    """Gives the vocabulary shortlist in which a source token brings so many target tokens; None: there is none."""
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -295,6 +300,7 @@ class Translator:
             raise ConfigError(
                 f"{named('keep')} translates around what is kept, which a model of several sources cannot"
             )
+        self._shortlist(job)  # that there is none is said before anything is translated
         if further is None:
             further = self._further(texts, also, before)
         cutting = self._cutting(job)
@@ -528,15 +534,18 @@ class Translator:
         self, units: Sequence[Unit], job: Job, recorder: Recorder | None, progress: Callable[[float], None]
     ) -> tuple[list[list[Hypothesis]], list[int]]:
         """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
-        stepper = stepper_for(self.model, job.config, recorder)
+        stepper, shortlist, bounds = stepper_for(self.model, job.config, recorder), self._shortlist(job), job
+        if shortlist is not None:  # each sentence has its own part of the output matrix
+            bounds = replace(job, batch_size=min(job.batch_size or MOST_SHORTLISTED, MOST_SHORTLISTED))
         waiting = sorted(range(len(units)), key=lambda number: max(units[number].lengths))
         asked: dict[int, int] = {}
         found: dict[int, list[Hypothesis]] = {}
         while waiting or stepper.is_busy:
             open_lengths = [max(units[asked[number]].lengths) for number in stepper.open]
-            count = places_free(open_lengths, [max(units[number].lengths) for number in waiting[-1:]], job)
+            count = places_free(open_lengths, [max(units[number].lengths) for number in waiting[-1:]], bounds)
             some = [waiting.pop() for _ in range(min(count, len(waiting)))]
-            asked |= zip(stepper.admit([self._request(units[number], job) for number in some]), some, strict=True)
+            requests = [self._request(units[number], job, shortlist) for number in some]
+            asked |= zip(stepper.admit(requests), some, strict=True)
             stepper.step()
             done = stepper.finished()
             for number, hypotheses in done.items():
@@ -548,11 +557,25 @@ class Translator:
         numbers = {unit: number for number, unit in asked.items()}
         return [found[number] for number in range(len(units))], [numbers[number] for number in range(len(units))]
 
-    def _request(self, unit: Unit, job: Job) -> Request:
-        limit = job.config.limit(len(unit.ids))
+    def _shortlist(self, job: Job) -> Shortlist | None:
+        if not job.shortlist:
+            return None
+        if self.shortlists is None:
+            raise ConfigError(
+                f"{named('shortlist', job.shortlist)} needs the corpus of a trained run, and there is none here; "
+                f"load a run"
+            )
+        return self.shortlists(job.shortlist)
+
+    def _request(self, unit: Unit, job: Job, shortlist: Shortlist | None) -> Request:
+        limit, demands = job.config.limit(len(unit.ids)), unit.demands
         if self.max_target is not None:
             limit = min(limit, self.max_target)
-        return Request(self._padded([unit]), limit, unit.demands, name_of(unit.ids) if job.config.sample else 0)
+        request = Request(self._padded([unit]), limit, demands, name_of(unit.ids) if job.config.sample else 0)
+        if shortlist is None:
+            return request
+        asked = (*demands.prefix, *chain.from_iterable(demands.phrases), self.model.symbols.end)
+        return replace(request, candidates=shortlist.of(unit.ids, asked))
 
     def _look(
         self, units: Sequence[Unit], hypotheses: Sequence[Sequence[Hypothesis]], job: Job

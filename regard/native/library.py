@@ -99,7 +99,7 @@ SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "rg_search_new": (c_void_p, (c_void_p, c_int, c_int, c_int, c_int, c_int, Pointer)),
     "rg_search_free": (None, (c_void_p,)),
     "rg_search_penalties": (c_int, (c_void_p, Pointer, c_int)),
-    "rg_search_admit": (c_int, (c_void_p, Pointer, Pointer, Pointer, Pointer, Pointer, c_int)),
+    "rg_search_admit": (c_int, (c_void_p, *(Pointer,) * 7, c_int)),
     "rg_search_cancel": (c_int, (c_void_p, c_int64)),
     "rg_search_step": (c_int, (c_void_p,)),
     "rg_search_next": (c_int, (c_void_p, POINTER(c_int64), POINTER(c_int32), POINTER(c_int32))),

@@ -7,15 +7,14 @@ and int8 moved it by less than 0.1 (`regard quantise` writes that). What is aske
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch import nn
 
+from regard.data.array_file import file_of, read_arrays
 from regard.errors import ConfigError, RunError
 from regard.files import make_directory, write_atomically
 from regard.models.transformer import Transformer
@@ -26,10 +25,6 @@ from regard.run import NATIVE
 
 MOST_MOVED = 0.1
 """BLEU by which int8 may move the validation set's, if it is to be the default."""
-MAGIC = b"regard packed 2\n"
-DIGEST = 32
-"""Bytes of the hash of all that follows it in a file, which tells a flipped bit."""
-ALIGNMENT = 64
 
 
 def weights_key(model: nn.Module) -> str:
@@ -115,53 +110,3 @@ def kept_arrays(model: Transformer, precision: str, run: Path | None) -> Arrays:
         make_directory(path.parent)
         write_atomically(path, file_of(arrays))
     return arrays
-
-
-def file_of(arrays: Arrays) -> bytes:
-    """A header that says where each array lies, and the arrays, each at a multiple of 64 bytes."""
-    places, end = dict[str, list[Any]](), 0
-    for name, array in arrays.items():
-        places[name] = [str(array.dtype), list(array.shape), end]
-        end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-    header = json.dumps(places).encode()
-    head = len(header).to_bytes(8, "little") + header
-    parts = [head, b"\0" * (-(len(MAGIC) + DIGEST + len(head)) % ALIGNMENT)]
-    for array in arrays.values():
-        parts += [array.tobytes(), b"\0" * (-array.nbytes % ALIGNMENT)]
-    return b"".join([MAGIC, digest_of(*parts), *parts])
-
-
-def digest_of(*parts: bytes | memoryview) -> bytes:
-    digest = hashlib.blake2b(digest_size=DIGEST)
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
-
-
-def read_arrays(path: Path, expected: Mapping[str, tuple[tuple[int, ...], str]]) -> Arrays | None:
-    """The arrays of a file, mapped; None for one that is not there, or does not hold exactly what is expected."""
-    try:
-        whole = np.memmap(path, np.uint8, mode="r")
-        start = len(MAGIC) + DIGEST
-        if whole[: len(MAGIC)].tobytes() != MAGIC or whole[len(MAGIC) : start].tobytes() != digest_of(
-            memoryview(whole[start:])
-        ):
-            return None
-        begin = start + 8
-        length = int.from_bytes(whole[start:begin].tobytes(), "little")
-        if length > 1 << 22:
-            return None
-        places = json.loads(whole[begin : begin + length].tobytes())
-        first = -(-(begin + length) // ALIGNMENT) * ALIGNMENT
-        if {name: (tuple(shape), kind) for name, (kind, shape, _) in places.items()} != dict(expected):
-            return None
-        found: dict[str, np.ndarray] = {}
-        for name, (kind, shape, offset) in places.items():
-            size = int(np.prod(shape)) * np.dtype(kind).itemsize
-            own = whole[first + offset : first + offset + size]
-            if type(offset) is not int or offset < 0 or offset % ALIGNMENT or len(own) != size:
-                return None
-            found[name] = own.view(kind).reshape(shape)
-        return found
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return None

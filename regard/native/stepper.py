@@ -32,6 +32,15 @@ def is_plain(config: SearchConfig) -> bool:
     )
 
 
+def candidates_of(requests: Sequence[Request]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The tokens that each translation may hold, one behind the other, and how many there are of each; 0 is all."""
+    given = [request.candidates for request in requests]
+    if all(own is None for own in given):
+        return None, None
+    known = [np.empty(0, np.int32) if own is None else own for own in given]
+    return np.concatenate(known).astype(np.int32), np.array([len(own) for own in known], np.int32)
+
+
 class NativeStepper:
     """Sentences of which nothing is demanded are searched in the library, the others by a `Stepper` beside it.
 
@@ -98,8 +107,10 @@ class NativeStepper:
         numbers = np.array([number for number, _ in requests], np.int64)
         self._allow(int(limits.max()))
         self.model.engine.reach(max(map(len, masks)), int(limits.max()))
-        arrays = (tokens, places, lengths, limits, numbers)
-        code = self._library.rg_search_admit(self._handle, *(own.ctypes.data for own in arrays), len(requests))
+        candidates, counts = candidates_of([request for _, request in requests])
+        arrays = (tokens, places, lengths, limits, numbers, candidates, counts)
+        pointers = (None if own is None else own.ctypes.data for own in arrays)
+        code = self._library.rg_search_admit(self._handle, *pointers, len(requests))
         native.checked(code)
 
     def _allow(self, limit: int) -> None:

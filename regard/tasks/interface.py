@@ -19,6 +19,7 @@ from regard.data.config import DataConfig
 from regard.data.feed import Arrange
 from regard.data.packing import packed_in_order
 from regard.data.seen import Seen
+from regard.data.shortlist import Shortlist
 from regard.decode.config import SearchConfig
 from regard.errors import ConfigError
 from regard.models.interface import Decodable, Limits
@@ -165,6 +166,8 @@ class Trained:
     """What the texts were like that it was trained on; None where the run does not say."""
     engine: Decodable | None = None
     """What translates in place of the model, with its weights; None: the model itself."""
+    shortlists: Callable[[int], Shortlist] | None = None
+    """Gives the vocabulary shortlist in which a source token brings so many target tokens; None: there is none."""
 
     @property
     def symbols(self) -> Symbols:

@@ -41,6 +41,8 @@ from regard.text.formats.writing import writing_files
 from regard.text.symbols import Symbols
 from regard.text.tokenizer import join_pieces
 
+DECODING = ("beam", "length_penalty", "shortlist")
+"""Options of translation that `measure` takes."""
 SAMPLES = 4
 LONGEST_SAMPLE = 300
 """Characters of a sentence that is still pleasant to look at."""
@@ -77,6 +79,7 @@ def open_translator(trained: Trained) -> Translator:
         columns=trained.columns,
         max_further=further_limits(trained),
         seen=trained.seen,
+        shortlists=trained.shortlists,
     )
 
 
@@ -178,7 +181,7 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     bleu_with(tokenize, lowercase)  # that it cannot be had is said before anything is translated
     output: Path | None = options.get("output")
     with writing_files((output,) if output else ()) as files:
-        decoding = cast(Options, {name: options[name] for name in ("beam", "length_penalty") if name in options})
+        decoding = cast(Options, {name: options[name] for name in DECODING if name in options})
         if options.get("failures"):
             decoding["attention"] = True
         everything = range(len(pairs.sources))
@@ -228,7 +231,7 @@ TASK = Task(
     ),
     validator=validator,
     measure=measure,
-    options=("beam", "length_penalty", "tokenize", "lowercase", "ter", "references", "output", "failures", "plot"),
+    options=(*DECODING, "tokenize", "lowercase", "ter", "references", "output", "failures", "plot"),
     open=open_translator,
     pairs_passes=True,
     noun="pairs",

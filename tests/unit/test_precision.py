@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.data import array_file
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
 from regard.native import library as native
@@ -124,7 +125,7 @@ def test_packed_weights_are_kept_and_mapped(tmp_path: Path, kind: str, shape: st
         assert np.array_equal(again[name], array)
         assert not again[name].flags.writeable
         assert again[name].ctypes.data % 64 == 0
-    assert precision.read_arrays(path, expected_arrays(random_transformer("even", words=131), kind)) is None
+    assert array_file.read_arrays(path, expected_arrays(random_transformer("even", words=131), kind)) is None
 
 
 def test_a_file_that_was_cut_or_changed_is_written_anew(tmp_path: Path):
@@ -133,14 +134,14 @@ def test_a_file_that_was_cut_or_changed_is_written_anew(tmp_path: Path):
     precision.kept_arrays(model, "int8", tmp_path)
     (path,) = (tmp_path / "native").iterdir()
     whole, expected = path.read_bytes(), expected_arrays(model, "int8")
-    start = len(precision.MAGIC) + precision.DIGEST
+    start = len(array_file.MAGIC) + array_file.DIGEST
     begin = start + 8
     size = int.from_bytes(whole[start:begin], "little")
     header = json.loads(whole[begin : begin + size])
     name = next(iter(header))
 
     def signed(body: bytes) -> bytes:
-        return precision.MAGIC + precision.digest_of(body) + body
+        return array_file.MAGIC + array_file.digest_of(body) + body
 
     def headed(own: bytes) -> bytes:
         return signed(len(own).to_bytes(8, "little") + own + whole[begin + size :])
@@ -158,7 +159,7 @@ def test_a_file_that_was_cut_or_changed_is_written_anew(tmp_path: Path):
     assert headed(json.dumps(header).encode()) == whole
     for data in damaged:
         path.write_bytes(data)
-        assert precision.read_arrays(path, expected) is None, data[:200]
+        assert array_file.read_arrays(path, expected) is None, data[:200]
     precision.kept_arrays(model, "int8", tmp_path)
     assert path.read_bytes() == whole
 

@@ -130,20 +130,23 @@ static void prepare(const rg_model *model, scratch_t *scratch, const float *x, i
         model->kernels->quantise(x, rows, matrix->inputs, stride, scratch->quantised, scratch->scales, scratch->sums);
 }
 
-static void multiply_panels(const rg_model *model, scratch_t *scratch, const float *x, int x_stride, int rows,
-                            const rg_matrix *matrix, int first, int last, float *out, int stride, int how) {
+/* The rows from `row` on, of which the first is that of `scratch` and `x`. */
+static void multiply_panels(const rg_model *model, const scratch_t *scratch, const float *x, int x_stride, int row,
+                            int rows, const rg_matrix *matrix, int first, int last, float *out, int stride, int how) {
     const kernels_t *kernels = model->kernels;
+    size_t quantised = (size_t)ROUND_UP(matrix->inputs, GROUP) * kernels->activation;
     if (matrix->scales)
-        kernels->multiply_int8(scratch->quantised, scratch->scales, scratch->sums, rows, matrix, first, last, out,
-                               stride, how);
+        kernels->multiply_int8((const char *)scratch->quantised + (size_t)row * quantised, scratch->scales + row,
+                               scratch->sums + row, rows, matrix, first, last, out, stride, how);
     else
-        kernels->multiply_fp32(x, x_stride, rows, matrix, first, last, out, stride, how);
+        kernels->multiply_fp32(x + (size_t)row * (size_t)x_stride, x_stride, rows, matrix, first, last, out, stride,
+                               how);
 }
 
 static void multiply(const rg_model *model, scratch_t *scratch, const float *x, int x_stride, int rows,
                      const rg_matrix *matrix, float *out, int stride, int how) {
     prepare(model, scratch, x, x_stride, rows, matrix);
-    multiply_panels(model, scratch, x, x_stride, rows, matrix, 0, PADDED(matrix->outputs) / PANEL, out, stride, how);
+    multiply_panels(model, scratch, x, x_stride, 0, rows, matrix, 0, PADDED(matrix->outputs) / PANEL, out, stride, how);
 }
 
 static void norm_rows(const rg_model *model, const float *x, float *out, int rows, const rg_norm *norm) {
@@ -384,11 +387,28 @@ static double log_sum(const best_t *best) {
     return (double)best->reference + log(sum);
 }
 
-/* From features to logits, panel by panel, and what is asked of them; they are never all in memory unless asked for. */
+/* The rows from `row` on through one matrix, panel by panel; their logits are never all in memory unless asked for.
+ * `first` is the place of row 0 among the outputs. */
+static void through_panels(const rg_model *model, scratch_t *scratch, const float *x, int first, int row, int rows,
+                           const rg_matrix *matrix, const uint8_t *never, best_t *best, const outputs_t *outputs) {
+    int panels = PADDED(matrix->outputs) / PANEL;
+    for (int panel = 0; panel < panels; panel++) {
+        multiply_panels(model, scratch, x, model->stride, row, rows, matrix, panel, panel + 1, scratch->tile, PANEL,
+                        PLAIN);
+        for (int i = 0; i < rows; i++) {
+            const float *tile = scratch->tile + (size_t)i * PANEL;
+            if (outputs->most) model->kernels->rank(tile, panel * PANEL, &best[row + i], never);
+            if (outputs->logits)
+                memcpy(outputs->logits + (size_t)(first + row + i) * (size_t)matrix->outputs + (size_t)panel * PANEL,
+                       tile, (size_t)min(PANEL, matrix->outputs - panel * PANEL) * sizeof *tile);
+        }
+    }
+}
+
+/* From features to logits and what is asked of them. Neighbours with the same shortlist, or without one, go together. */
 static void to_vocabulary(const rg_model *model, scratch_t *scratch, const float *x, int first, int count,
                           const outputs_t *outputs) {
-    const rg_matrix *matrix = &model->weights.projection;
-    int panels = PADDED(matrix->outputs) / PANEL;
+    const rg_matrix *whole = &model->weights.projection;
     best_t best[BLOCK];
     for (int row = 0; row < count && outputs->most; row++) {
         size_t place = (size_t)(first + row) * (size_t)outputs->most;
@@ -398,20 +418,19 @@ static void to_vocabulary(const rg_model *model, scratch_t *scratch, const float
                              .logits = outputs->best_scores + place,
                              .tokens = outputs->best_tokens + place};
     }
-    prepare(model, scratch, x, model->stride, count, matrix);
-    for (int panel = 0; panel < panels; panel++) {
-        multiply_panels(model, scratch, x, model->stride, count, matrix, panel, panel + 1, scratch->tile, PANEL, PLAIN);
-        for (int row = 0; row < count; row++) {
-            const float *tile = scratch->tile + (size_t)row * PANEL;
-            if (outputs->most) model->kernels->rank(tile, panel * PANEL, &best[row], outputs->never);
-            if (outputs->logits)
-                memcpy(outputs->logits + (size_t)(first + row) * (size_t)matrix->outputs + (size_t)panel * PANEL, tile,
-                       (size_t)min(PANEL, matrix->outputs - panel * PANEL) * sizeof *tile);
-        }
+    prepare(model, scratch, x, model->stride, count, whole);
+    const shortlist_t *const *lists = outputs->shortlists ? outputs->shortlists + first : NULL;
+    for (int row = 0, next; row < count; row = next) {
+        const shortlist_t *own = lists ? lists[row] : NULL;
+        for (next = row + 1; next < count && (!lists || lists[next] == own);) next++;
+        through_panels(model, scratch, x, first, row, next - row, own ? &own->matrix : whole,
+                       own ? own->never : outputs->never, best, outputs);
     }
     for (int row = 0; row < count && outputs->most; row++) {
         double all = log_sum(&best[row]);
         outputs->best_counts[first + row] = best[row].count;
+        if (lists && lists[row])
+            for (int i = 0; i < best[row].count; i++) best[row].tokens[i] = lists[row]->tokens[best[row].tokens[i]];
         for (int i = 0; i < best[row].count; i++) best[row].logits[i] = (float)((double)best[row].logits[i] - all);
     }
 }

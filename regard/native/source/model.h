@@ -6,6 +6,7 @@
 
 #include "kernels.h"
 #include "pool.h"
+#include "shortlist.h"
 
 /* An encoded sentence. Of each decoder layer the keys as [head][feature][position], with room for a multiple of 16
  * positions, then the values as [position][values of all heads]. */
@@ -67,6 +68,7 @@ typedef struct {
     const uint8_t *never;
     float *best_scores;
     int32_t *best_tokens, *best_counts;
+    const shortlist_t *const *shortlists; /* of each row, or NULL for the whole vocabulary; NULL: of all rows */
 } outputs_t;
 
 int encode(rg_model *model, const int32_t *tokens, const int32_t *places, const int32_t *lengths, int sentences,

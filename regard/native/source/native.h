@@ -89,8 +89,11 @@ rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, i
                          const uint8_t *never);
 void rg_search_free(rg_search *search);
 int rg_search_penalties(rg_search *search, const float *penalties, int count);
+/* `counts[i]` of the `candidates`, rising, are the tokens that a sentence's translation may hold; 0: all, and so for every
+ * sentence where `counts` is NULL. */
 int rg_search_admit(rg_search *search, const int32_t *tokens, const int32_t *places, const int32_t *lengths,
-                    const int32_t *limits, const int64_t *numbers, int sentences);
+                    const int32_t *limits, const int64_t *numbers, const int32_t *candidates, const int32_t *counts,
+                    int sentences);
 int rg_search_cancel(rg_search *search, int64_t number);
 int rg_search_step(rg_search *search);
 /* The next finished sentence: its number, and how many hypotheses and tokens it has in all; 0 where there is none. */

@@ -25,6 +25,7 @@ typedef struct {
     int limit, length, count; /* of the open hypotheses */
     open_t *open, *next;      /* `beam` of each */
     float *kept;              /* ranks of the `nbest` best finished ones, falling */
+    shortlist_t *shortlist;   /* NULL: the whole vocabulary */
     found_t *found;
     int found_count, found_room;
 } lane_t;
@@ -42,6 +43,7 @@ struct rg_search {
     int done_count, done_room;
     int row_room;
     row_t **rows;
+    const shortlist_t **shortlists; /* of each row */
     int32_t *tokens, *best_tokens, *best_counts;
     float *best_scores;
 };
@@ -62,6 +64,7 @@ static void open_release(rg_model *model, open_t *open) {
 static void lane_free(rg_search *search, lane_t *lane) {
     for (int i = 0; i < lane->count; i++) open_release(search->model, &lane->open[i]);
     for (int i = 0; i < lane->found_count; i++) free(lane->found[i].tokens), free(lane->found[i].scores);
+    shortlist_free(lane->shortlist);
     free(lane->open), free(lane->next), free(lane->kept), free(lane->found), free(lane);
 }
 
@@ -100,7 +103,7 @@ void rg_search_free(rg_search *search) {
     pthread_mutex_unlock(&search->model->mutex);
     free(search->lanes), free(search->done), free(search->never), free(search->penalties), free(search->rows);
     free(search->tokens), free(search->best_tokens), free(search->best_counts), free(search->best_scores);
-    free(search);
+    free(search->shortlists), free(search);
 }
 
 int rg_search_penalties(rg_search *search, const float *penalties, int count) {
@@ -127,8 +130,52 @@ static lane_t *lane_new(const rg_search *search, int64_t number, int limit) {
     return NULL;
 }
 
+typedef struct {
+    rg_search *search;
+    const int32_t *candidates, *counts;
+    const size_t *begins;
+    lane_t **lanes;
+} listing_t;
+
+static void list_one(void *context, int sentence, int thread) {
+    const listing_t *own = context;
+    (void)thread;
+    if (own->counts[sentence] > 0)
+        own->lanes[sentence]->shortlist =
+            shortlist_new(&own->search->model->weights.projection, own->search->never,
+                          own->candidates + own->begins[sentence], own->counts[sentence]);
+}
+
+/* Gives new lanes their shortlists; a sentence without candidates has the whole vocabulary. */
+static int give_shortlists(rg_search *search, lane_t **lanes, const int32_t *candidates, const int32_t *counts,
+                           int sentences) {
+    if (!counts) return 0;
+    size_t *begins = malloc(((size_t)sentences + 1) * sizeof *begins);
+    if (!begins) return RG_NO_MEMORY;
+    begins[0] = 0;
+    for (int i = 0; i < sentences; i++) begins[i + 1] = begins[i] + (size_t)counts[i];
+    listing_t own = {search, candidates, counts, begins, lanes};
+    pool_run(search->model->pool, list_one, &own, sentences);
+    free(begins);
+    for (int i = 0; i < sentences; i++)
+        if (counts[i] > 0 && !lanes[i]->shortlist) return RG_NO_MEMORY;
+    return 0;
+}
+
+/* Rising tokens of the vocabulary. */
+static int are_candidates(const rg_search *search, const int32_t *candidates, const int32_t *counts, int sentences) {
+    int vocabulary = search->model->weights.shape.vocabulary;
+    for (int i = 0; i < sentences; i++) {
+        if (counts[i] < 0 || counts[i] > vocabulary) return 0;
+        for (int j = 0; j < counts[i]; j++, candidates++)
+            if (*candidates < 0 || *candidates >= vocabulary || (j && *candidates <= candidates[-1])) return 0;
+    }
+    return 1;
+}
+
 static int admit(rg_search *search, const int32_t *tokens, const int32_t *places, const int32_t *lengths,
-                 const int32_t *limits, const int64_t *numbers, int sentences) {
+                 const int32_t *limits, const int64_t *numbers, const int32_t *candidates, const int32_t *counts,
+                 int sentences) {
     memory_t **memories = calloc((size_t)(sentences ? sentences : 1), sizeof *memories);
     if (!memories) return RG_NO_MEMORY;
     int made = 0;
@@ -142,6 +189,7 @@ static int admit(rg_search *search, const int32_t *tokens, const int32_t *places
         }
         search->lanes[search->lane_count + made] = lane;
     }
+    if (!error) error = give_shortlists(search, search->lanes + search->lane_count, candidates, counts, sentences);
     if (!error) error = encode(search->model, tokens, places, lengths, sentences, memories);
     for (int i = 0; i < made; i++) {
         lane_t *lane = search->lanes[search->lane_count + i];
@@ -158,11 +206,13 @@ static int admit(rg_search *search, const int32_t *tokens, const int32_t *places
 }
 
 int rg_search_admit(rg_search *search, const int32_t *tokens, const int32_t *places, const int32_t *lengths,
-                    const int32_t *limits, const int64_t *numbers, int sentences) {
+                    const int32_t *limits, const int64_t *numbers, const int32_t *candidates, const int32_t *counts,
+                    int sentences) {
+    if (counts && !are_candidates(search, candidates, counts, sentences)) return RG_BAD_ARGUMENT;
     for (int i = 0; i < sentences; i++)
         if (limits[i] < 1 || limits[i] >= search->penalty_count) return RG_BAD_ARGUMENT;
     pthread_mutex_lock(&search->model->mutex);
-    int error = admit(search, tokens, places, lengths, limits, numbers, sentences);
+    int error = admit(search, tokens, places, lengths, limits, numbers, candidates, counts, sentences);
     pthread_mutex_unlock(&search->model->mutex);
     return error;
 }
@@ -343,14 +393,15 @@ static int search_room(rg_search *search, int rows) {
     if (rows <= search->row_room) return 0;
     size_t wanted = (size_t)rows + (size_t)rows / 2, most = (size_t)search->candidates;
     free(search->rows), free(search->tokens), free(search->best_tokens), free(search->best_counts);
-    free(search->best_scores);
+    free(search->best_scores), free(search->shortlists);
     search->rows = malloc(wanted * sizeof *search->rows);
+    search->shortlists = malloc(wanted * sizeof *search->shortlists);
     search->tokens = malloc(wanted * sizeof *search->tokens);
     search->best_counts = malloc(wanted * sizeof *search->best_counts);
     search->best_tokens = malloc(wanted * most * sizeof *search->best_tokens);
     search->best_scores = malloc(wanted * most * sizeof *search->best_scores);
-    int has_all =
-        search->rows && search->tokens && search->best_counts && search->best_tokens && search->best_scores;
+    int has_all = search->rows && search->shortlists && search->tokens && search->best_counts &&
+                  search->best_tokens && search->best_scores;
     search->row_room = has_all ? (int)wanted : 0;
     return has_all ? 0 : RG_NO_MEMORY;
 }
@@ -368,6 +419,7 @@ static int step(rg_search *search) {
         lane_t *lane = search->lanes[i];
         for (int j = 0; j < lane->count; j++, rows++) {
             search->rows[rows] = &lane->open[j].row;
+            search->shortlists[rows] = lane->shortlist;
             search->tokens[rows] = lane->length ? lane->open[j].tokens[lane->length - 1] : search->start;
         }
     }
@@ -375,7 +427,8 @@ static int step(rg_search *search) {
                          .never = search->never,
                          .best_scores = search->best_scores,
                          .best_tokens = search->best_tokens,
-                         .best_counts = search->best_counts};
+                         .best_counts = search->best_counts,
+                         .shortlists = search->shortlists};
     error = decode(search->model, search->rows, search->tokens, rows, &outputs);
     if (error) return error;
     candidate_t *candidates = malloc((size_t)search->candidates * sizeof *candidates);
@@ -389,6 +442,8 @@ static int step(rg_search *search) {
         if (!error && is_over(search, lane, &error)) {
             for (int j = 0; j < lane->count; j++) open_release(search->model, &lane->open[j]);
             lane->count = 0;
+            shortlist_free(lane->shortlist);
+            lane->shortlist = NULL;
             choose_best(search, lane);
             search->done[search->done_count++] = lane;
         } else {
