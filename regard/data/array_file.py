@@ -53,7 +53,7 @@ def read_arrays(path: Path, expected: Expected | None = None) -> Arrays | None:
         whole = np.memmap(path, np.uint8, mode="r")
         start = len(MAGIC) + DIGEST
         digest = whole[len(MAGIC) : start].tobytes()
-        if whole[: len(MAGIC)].tobytes() != MAGIC or digest != digest_of(memoryview(whole[start:])):
+        if whole[: len(MAGIC)].tobytes() != MAGIC or digest != digest_of(whole[start:].data):
             return None
         begin = start + 8
         length = int.from_bytes(whole[start:begin].tobytes(), "little")

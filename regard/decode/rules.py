@@ -29,7 +29,7 @@ def candidates_of(request: Request, device: torch.device) -> Int[Tensor, " X"] |
 
 
 def within(
-    logits: Float[Tensor, "R V"], candidates: Sequence[Int[Tensor, " X"] | None], width: int = 1
+    logits: Float[Tensor, "R V"], candidates: Sequence[Int[Tensor, " _"] | None], width: int = 1
 ) -> Float[Tensor, "R V"]:
     """−∞ for what is not among the candidates, which every `width` rows have together; None: all are."""
     if all(own is None for own in candidates):

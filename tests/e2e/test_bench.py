@@ -72,7 +72,7 @@ def test_a_run_is_measured_and_ctranslate2_writes_what_it_writes(
     pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed (pip install 'regard[dev]')")
     monkeypatch.delenv("REGARD_BENCH_PEERS", raising=False)
     monkeypatch.setattr(translate, "huggingface_contestants", left_out)
-    results = bench_translation([tiny_run], order_for(equally_long), Console(quiet=True))
+    results = bench_translation([tiny_run], order_for(equally_long, shortlist=9), Console(quiet=True))
     (found,) = results["runs"]
     engines = {engine["name"]: engine for engine in found["engines"]}
     assert list(engines)[-3:] == ["CTranslate2 int8", "left", "eole"]
@@ -90,6 +90,9 @@ def test_a_run_is_measured_and_ctranslate2_writes_what_it_writes(
     speeds = engines["regard fp32"]["beams"][0]
     per_sentence = speeds["tokens_per_second"]["median"] / speeds["sentences_per_second"]["median"]
     assert per_sentence == pytest.approx(wrote / SENTENCES)
+    short = engines["regard fp32, shortlist 9"]["beams"][0]
+    assert 0 <= short["bleu"] <= 100
+    assert "share_of_peak" not in short
     text = translate.table(results)
     for part in ("greedy", "beam 3", "7/7", "eole: left out", "left: left out: by this test", "1 MB"):
         assert part in text
@@ -108,6 +111,8 @@ def test_what_cannot_be_measured_is_refused_first(tiny_run: Path, small_corpus: 
     for wrong in ({"rounds": 0}, {"alone": 0}, {"beams": ()}, {"beams": (0,)}):
         with pytest.raises(ConfigError, match="there is nothing to time"):
             bench_translation([tiny_run], order_for(small_corpus, **wrong), quiet)
+    with pytest.raises(ConfigError, match="--shortlist -1 must be 0 or more"):
+        bench_translation([tiny_run], order_for(small_corpus, shortlist=-1), quiet)
     short = tmp_path / "short"
     short.write_text("ba do\n")
     with pytest.raises(CorpusError, match=r"lines, but .*short has 1; give files that belong together"):
