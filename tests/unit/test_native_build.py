@@ -76,6 +76,19 @@ def test_an_instruction_set_that_kills_a_child_is_not_used(monkeypatch: pytest.M
 
 
 @needs_native
+def test_a_note_without_plain_c_is_not_believed_and_without_a_child_nothing_else_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(library.sys, "executable", str(tmp_path / "no python"))
+    find, names = library.working_sets.__wrapped__, library.instruction_sets(library.library())
+    assert [names[number] for number in find(library.LIBRARY, tmp_path)] == ["plain C"]
+    (noted,) = tmp_path.iterdir()
+    for wrong in ('{"works": []}', '{"works": ["AVX2"]}', '{"works": 7}', "[]"):
+        noted.write_text(wrong)
+        assert [names[number] for number in find(library.LIBRARY, tmp_path)] == ["plain C"]
+
+
+@needs_native
 def test_an_instruction_set_that_the_processor_lacks_is_not_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(library, "cpu_flags", lambda: frozenset({"avx2"}))
     monkeypatch.setattr(library, "works", lambda *_: pytest.fail("it was tried"))
@@ -117,5 +130,5 @@ def test_nothing_is_read_or_written_out_of_bounds(tmp_path: Path):
         "REGARD_NATIVE_REQUIRED": "1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    tests = ["tests/parity/test_native_kernels.py", "tests/parity/test_native_engine.py"]
+    tests = [f"tests/parity/test_{name}.py" for name in ("native_kernels", "native_engine", "shortlist")]
     subprocess.run([*command, *tests], env=environment, check=True, timeout=3600)
