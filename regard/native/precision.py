@@ -1,6 +1,6 @@
-"""Which precision translates, and the packed weights that lie beside a run.
+"""Which engine and which precision translate, and the packed weights that lie beside a run.
 
-fp32 is the default. int8 is it where `results.json` holds the validation BLEU of both, made with these very weights,
+The native engine translates wherever it can run a model, else Python. fp32 is the default. int8 is it where `results.json` holds the validation BLEU of both, made with these very weights,
 and int8 moved it by less than 0.1 (`regard quantise` writes that). What is asked for goes before.
 """
 
@@ -49,22 +49,22 @@ def may_be_default(results: Mapping[str, Any] | None, key: str) -> bool:
 def chosen_engine(
     model: nn.Module, precision: str | None, results: Mapping[str, Any] | None = None, run: Path | None = None
 ) -> NativeTransformer | None:
-    """What translates in place of `model`; None: the model itself, in fp32.
+    """What translates in place of `model`; None: the model itself, by Python in fp32, which the engine cannot run here.
 
     `precision` is what is asked for; None leaves it to the rule. `run` is where packed weights are kept.
     """
-    if precision is None:
+    wanted = check_precision(precision) if precision is not None else None
+    reason = refused(model)
+    if reason is not None:
+        if wanted == "int8":
+            raise ConfigError(f"precision int8 needs the native engine, which cannot be used here: {reason}")
+        return None
+    assert isinstance(model, Transformer)
+    if wanted is None:
         noted = isinstance((results or {}).get("int8"), dict)
-        if not noted or refused(model) or not may_be_default(results, weights_key(model)):
-            return None
-        precision = "int8"
-    reason = refused(model) if check_precision(precision) else None
-    if reason is None:
-        assert isinstance(model, Transformer)
-        return NativeTransformer(model, precision, arrays=kept_arrays(model, precision, run))
-    if precision == "int8":
-        raise ConfigError(f"precision int8 needs the native engine, which cannot be used here: {reason}")
-    return None  # the Python path is fp32 too
+        wanted = "int8" if noted and may_be_default(results, weights_key(model)) else "fp32"
+    kept = run if wanted == "int8" else None  # packing fp32 is a copy, which is made faster than it is read
+    return NativeTransformer(model, wanted, arrays=kept_arrays(model, wanted, kept))
 
 
 def described(model: nn.Module, results: Mapping[str, Any] | None) -> str:
@@ -80,9 +80,7 @@ def described(model: nn.Module, results: Mapping[str, Any] | None) -> str:
         return f"Python, fp32; the native engine cannot run it, because {reason}"
     noted = (results or {}).get("int8")
     key = str(noted.get("weights")) if isinstance(noted, dict) else ""
-    if may_be_default(results, key):
-        return f"native ({best_set()}), int8"
-    return f"Python, fp32; --precision fp32 or int8 uses the native engine ({best_set()})"
+    return f"native ({best_set()}), {'int8' if may_be_default(results, key) else 'fp32'}"
 
 
 def refused(model: nn.Module) -> str | None:
