@@ -116,12 +116,12 @@ def vectors_to(stack: ExitStack, output: Path | None, width: int, is_json: bool)
 
 def lines_of(stack: ExitStack, path: Path | None, speaker: Console) -> Iterator[str]:
     """Of a file, or of standard input."""
-    from regard.text.corpus import text_lines
+    from regard.text.documents.lines import read_texts
 
     def say(note: str) -> None:
         speaker.print(f"regard: {note}", highlight=False, markup=False, soft_wrap=True)
 
-    return text_lines(stack.enter_context(reading(path)), say)
+    return read_texts(stack.enter_context(reading(path)), say)
 
 
 def load_encoder(path: Path, checkpoint: int | None) -> TextEncoder:

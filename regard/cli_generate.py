@@ -144,10 +144,9 @@ def show_live(generator: Generator, prompt: str, options: GenerateOptions) -> No
 
 def prompts_in(stack: ExitStack, path: Path | None, speaker: Console) -> Iterable[str]:
     """The lines of a file, or of standard input."""
-    from regard.text.corpus import text_lines
-    from regard.text.encodings import utf8_stream
+    from regard.text.documents.lines import read_texts
 
-    return text_lines(utf8_stream(stack.enter_context(reading(path)))[0], partial(say, speaker))
+    return read_texts(stack.enter_context(reading(path)), partial(say, speaker))
 
 
 def write_texts(texts: Iterable[Generation], write: Write, *, as_json: bool, breaks: bool) -> None:

@@ -88,13 +88,12 @@ def predicted_lines(
 ) -> Iterator[Prediction]:
     """A prediction for each line, some lines at a time."""
     from regard.progress import counting
-    from regard.text.corpus import text_lines
-    from regard.text.encodings import utf8_stream
+    from regard.text.documents.lines import read_texts
 
     def note(text: str) -> None:
         speaker.print(f"regard: {text}", highlight=False, markup=False, soft_wrap=True)
 
-    rows = parsed_lines(predictor, text_lines(utf8_stream(stream)[0], note))
+    rows = parsed_lines(predictor, read_texts(stream, note))
     done = 0
     with counting(speaker, "predicting", "lines") as count:
         while some := list(islice(rows, AT_ONCE)):

@@ -82,7 +82,7 @@ def translate(
         stream, write = stack.enter_context(reading(files.input)), stack.enter_context(writing(files.output))
         pairs = stack.enter_context(writing(inspection.pharaoh)) if inspection.pharaoh else None
         if kind == "lines" and (inspection.by_line or beside):
-            for translation in translated_lines(translator, stream, options, speaker, beside):
+            for translation in translated_lines(translator, stream, document.name, job, speaker, beside):
                 write(shown(translation, inspection.json))
                 if pairs is not None:
                     pairs(pharaoh_line(translation))
@@ -92,7 +92,7 @@ def translate(
             found = translated_parts(translator, utf8, kind, document, job, speaker)
             for data in back_from_utf8(shown_parts(found, inspection, pairs), None if inspection.instead else encoding):
                 write(data)
-            tell_counts(job, kind, speaker)
+        tell_counts(job, kind, speaker)
 
 
 def say(speaker: Console, note: str) -> None:
@@ -117,17 +117,21 @@ def further_sources(translator: Translator, files: Sequence[Path]) -> list[Itera
 
 
 def translated_lines(
-    translator: Translator, stream: BinaryIO, options: Options, speaker: Console, also: Sequence[Iterator[Any]] = ()
+    translator: Translator,
+    stream: BinaryIO,
+    name: str,
+    job: Job,
+    speaker: Console,
+    also: Sequence[Iterator[Any]] = (),
 ) -> Iterator[Translation]:
     """One translation per line, of blank lines too."""
+    from regard.decode.options import ignore
     from regard.progress import counting
-    from regard.text.corpus import text_lines
-    from regard.text.encodings import utf8_stream
+    from regard.text.documents.lines import read_texts
 
-    report = options.get("report") or print
-    lines = text_lines(utf8_stream(stream)[0], report)
+    lines = read_texts(stream, job.report, name)
     with counting(speaker, "translating", "sentences") as count:
-        yield from translator.translate_lines(lines, also=also, **options | {"progress": count})
+        yield from translator.translate_stream(lines, replace(job, progress=count or ignore), also=also)
 
 
 def translated_parts(

@@ -149,7 +149,13 @@ class Translator:
             raise ConfigError(f"window={window} must be 1 line or more")
         refuse_other_count(self.columns[1:-1], also)
         given, job = texts_given("lines", lines), job_for(self.config, options, self.languages)
-        return self._stream(given, window, job, [iter(each) for each in also])
+        return self.translate_stream(given, job, window=window, also=also)
+
+    def translate_stream(
+        self, lines: Iterable[str], job: Job, *, window: int = 1024, also: Sequence[Iterable[Any]] = ()
+    ) -> Iterator[Translation]:
+        """As `translate_lines`, for a call that is checked already, and whose tally is wanted."""
+        return self._stream(lines, window, job, [iter(each) for each in also])
 
     def translate_placed(
         self,

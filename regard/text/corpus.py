@@ -9,7 +9,7 @@ import hashlib
 import io
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -91,20 +91,6 @@ def read_aligned(source: Path, target: Path) -> Iterator[tuple[str, str]]:
             extra = target_line if source_line is None else source_line
             raise _unequal_counts(source, target, number, source_is_short=source_line is None, extra=extra or "")
         yield source_line, target_line
-
-
-def text_lines(stream: Iterable[bytes], note: Callable[[str], None]) -> Iterator[str]:
-    """Lines to be translated, from a stream that ends them at LF: any text passes, without its line end.
-
-    What is not UTF-8 becomes U+FFFD, and `note` is told in which line: a stranger's text is no reason to stop.
-    """
-    for number, raw in enumerate(stream, start=1):
-        line = raw.removesuffix(b"\n").removesuffix(b"\r")
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            note(f"line {number}, byte {error.start + 1}: not valid UTF-8; replaced by U+FFFD")
-            yield line.decode("utf-8", "replace")
 
 
 def file_sha256(path: Path) -> str:

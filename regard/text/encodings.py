@@ -4,7 +4,9 @@ Without a mark text is UTF-8: what else it might be could only be guessed.
 """
 
 import codecs
+import gzip
 import io
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
@@ -19,6 +21,9 @@ MARKS = {
 }
 """UTF-32 first, for its mark begins with that of UTF-16. The codecs keep the mark, as U+FEFF."""
 LONGEST_MARK = 4
+GZIP_MAGIC = b"\x1f\x8b"
+GZIP_FORMAT = 31
+"""zlib's number for data with gzip's header."""
 Stream = BinaryIO | io.BufferedIOBase
 """As `sys.stdin.buffer`, or a file opened with "rb"."""
 BLOCK = 1 << 16
@@ -91,11 +96,11 @@ class Utf8Reader(io.RawIOBase):
 
 
 def first_bytes(stream: Any) -> bytes:
-    """As many as the longest mark has, or all that can be had at once; they can be read again."""
+    """Enough for a mark, packed or not, or all that can be had at once; they can be read again."""
     if hasattr(stream, "peek"):
         return stream.peek(LONGEST_MARK)
     place = stream.tell()
-    head = stream.read(LONGEST_MARK)
+    head = stream.read(BLOCK)
     stream.seek(place)
     return head
 
@@ -108,11 +113,24 @@ def utf8_stream(stream: Stream, name: str = "the input") -> tuple[Stream, str | 
     buffered = cast(
         Any, stream if hasattr(stream, "peek") or stream.seekable() else io.BufferedReader(cast(Any, stream))
     )
-    encoding = encoding_of(first_bytes(buffered))
+    head = first_bytes(buffered)
+    encoding = encoding_of(unpacked_head(head))
     if encoding is None:
         return buffered, None
+    if head.startswith(GZIP_MAGIC):
+        buffered = gzip.GzipFile(fileobj=buffered)
     blocks = utf8_blocks(iter(lambda: buffered.read1(BLOCK), b""), name)
     return io.BufferedReader(Utf8Reader(blocks)), encoding
+
+
+def unpacked_head(head: bytes) -> bytes:
+    """The first bytes of what is packed, if it is by gzip; what is damaged is told by whoever reads it."""
+    if not head.startswith(GZIP_MAGIC):
+        return head
+    try:
+        return zlib.decompressobj(GZIP_FORMAT).decompress(head, LONGEST_MARK)
+    except zlib.error:
+        return b""
 
 
 def back_from_utf8(blocks: Iterable[bytes], encoding: str | None) -> Iterator[bytes]:

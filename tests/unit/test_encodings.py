@@ -1,5 +1,6 @@
 """Text with a byte order mark of another encoding is read like UTF-8 in every input, and written back as it came."""
 
+import gzip
 import io
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, read_lines, read_pairs
 from regard.text.doctor.sides import load_sides
 from regard.text.documents import DocumentOptions, read_document
+from regard.text.documents.lines import read_texts
 from regard.text.encodings import MARKS, back_from_utf8, encoding_of, utf8_blocks, utf8_stream
 
 ENCODINGS = sorted(MARKS.values())
@@ -83,3 +85,35 @@ def test_xml_in_a_rare_encoding_is_refused_by_name(tmp_path: Path, encoding: str
         list(read_pairs(CorpusFiles(path)))
     with pytest.raises(CorpusError, match=f"line 1: the file is {encoding.upper()}"):
         list(read_document(io.BytesIO(path.read_bytes()), "xliff", DocumentOptions(), print))
+
+
+PACKING = {"plain": lambda data: data, "gzip": gzip.compress}
+
+
+@pytest.mark.parametrize("packing", PACKING)
+@pytest.mark.parametrize("encoding", [*ENCODINGS, "utf-8"])
+def test_lines_have_no_mark_whatever_is_shown_of_them(encoding: str, packing: str):
+    said: list[str] = []
+    stream = io.BytesIO(PACKING[packing](marked("The cat 猫\r\n\nа\n", encoding)))
+    assert list(read_texts(stream, said.append)) == ["The cat 猫", "", "а"]
+    assert said == []
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_packed_document_is_known_by_the_mark_inside(encoding: str):
+    stream, found = utf8_stream(io.BytesIO(gzip.compress(marked("a,b\n猫,c\n", encoding))))
+    assert found == encoding
+    parts = read_document(stream, "csv", DocumentOptions(), print)
+    assert [part.text for part in parts if part.text] == ["a", "猫"]
+
+
+def test_a_packed_document_that_was_cut_is_refused_by_its_line():
+    stream, _ = utf8_stream(io.BytesIO(gzip.compress(marked("猫\n" * 999, "utf-16-le"))[:-9]))
+    with pytest.raises(CorpusError, match="a.txt:.*the gzip file was cut"):
+        list(read_document(stream, "lines", DocumentOptions(name="a.txt"), print))
+
+
+def test_utf_16_without_a_mark_is_told():
+    said: list[str] = []
+    list(read_texts(io.BytesIO("The cat".encode("utf-16-le")), said.append, "a.txt"))
+    assert said == ["a.txt:1 has NUL characters; is it UTF-16 without a byte-order mark? Convert it"]

@@ -224,6 +224,12 @@ def test_traces_and_alignments_stand_behind_their_place():
     assert pharaoh_line(translation) == b"0-0 1-1\n"
 
 
+def test_plain_lines_are_counted_in_json_too(call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(regard.loading, "load", lambda *_, **__: forgetful())
+    outcome = call("translate", "run", "--beam", 1, "--json", given=f"{TWO}\n\n{TWO}\n").done()
+    assert "2 texts split into 4 sentences or parts" in outcome.err
+
+
 def test_running_text_is_a_kind_of_its_own(translate: Callable[..., Outcome]):
     assert translate("a.txt", "One\nsentence. Two.\n\nThree.\n", "--kind", "paragraphs").out == (
         "One sentence. Two.\n\nThree.\n"

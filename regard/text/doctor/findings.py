@@ -26,7 +26,6 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "unreadable": Kind("cannot be read further", "Mend the place, or fetch the file again.", 0.0),
     "nothing": Kind("no pairs at all", "Check the paths: there is no line to train on.", 0.0),
-    "encoding": Kind("not UTF-8", "Convert the file: `iconv -f UTF-16 -t UTF-8`.", 0.0),
     "columns": Kind("lines without two columns", "Mend the lines, or keep two columns with `cut -f`.", 0.0),
     "unequal_counts": Kind(
         "files of unequal length", "Restore or remove the line there; --fix keeps what is before.", 0.0
@@ -55,6 +54,7 @@ KINDS: dict[str, Kind] = {
     "overlap_target": Kind("targets that are in the validation set too", "Drop them if scores shall be fair.", NEVER),
     "line_break": Kind("characters that other programs take for a line end", "Make them spaces; --fix does.", NEVER),
     "invisible": Kind("invisible characters", "Remove them; --fix does.", NEVER),
+    "encoding": Kind("another encoding than UTF-8", "Training reads it by its mark; --fix writes UTF-8.", NEVER),
     "byte_order_mark": Kind("a byte order mark", "Remove it (--fix does); reading skips it.", NEVER),
 }
 

@@ -1,10 +1,11 @@
 """Plain lines: one in, one out. Blank lines stay as they are."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from regard.text.documents.part import Part, one_line, utf8, verbatim
-from regard.text.documents.stream import Document, split_end
+from regard.text.documents.part import DocumentOptions, Part, one_line, utf8, verbatim
+from regard.text.documents.stream import Document, Stream, split_end
+from regard.text.encodings import utf8_stream
 
 
 def read(document: Document) -> Iterator[Part]:
@@ -16,6 +17,16 @@ def read(document: Document) -> Iterator[Part]:
             yield Part(b"", text, partial(_render, text, end), number)
         else:
             yield verbatim(utf8(text) + end, number)
+
+
+def read_texts(stream: Stream, report: Callable[[str], None], name: str = "") -> Iterator[str]:
+    """All lines as texts without their ends, blank ones too; packed or not, in any encoding that a mark tells.
+
+    What is not UTF-8 becomes U+FFFD, and `report` is told in which line: a stranger's text is no reason to stop.
+    """
+    document = Document(utf8_stream(stream, name or "the input")[0], DocumentOptions(name=name), report)
+    for number, raw in document.lines(any_bytes=True):
+        yield document.decoded(split_end(raw)[0], number)
 
 
 def _render(source: str, end: bytes, translation: str) -> bytes:

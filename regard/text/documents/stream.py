@@ -61,6 +61,8 @@ class Document:
             return raw.decode(errors="replace")
 
     def _first(self, raw: bytes, any_bytes: bool) -> bytes:
+        if b"\0" in raw and not raw.startswith(UTF16_MARKS):
+            self.report(f"{self.place(1)} has NUL characters; is it UTF-16 without a byte-order mark? Convert it")
         if raw.startswith(UTF16_MARKS) and not any_bytes:
             raise CorpusError(f"{self.place(1)} is UTF-16. Convert the file: `iconv -f UTF-16 -t UTF-8`.")
         if raw.startswith(BYTE_ORDER_MARK):
