@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -427,14 +428,27 @@ def main() -> None:
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is not None:  # a usage error of the option parser
-            command = getattr(getattr(error, "ctx", None), "command_path", None) or "regard"
-            fail(f"{message().rstrip('.')}. See `{command} --help`.")
+            said = message().rstrip(".")
+            fail(f"{said}{'' if said.endswith('?') else '.'} See `{command_named(sys.argv[1:])} --help`.")
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             fail("out of memory; lower train.batch_tokens, or translate with a smaller --batch-tokens")
         raise
     if code == 130:  # what Typer makes of a KeyboardInterrupt
         fail("interrupted", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def command_named(arguments: Sequence[str]) -> str:
+    """The command that the first words name; an option parser does not always say which one it was."""
+    from typer.main import get_command
+
+    path, command = ["regard"], get_command(app)
+    for word in arguments:
+        inner: dict[str, Any] = getattr(command, "commands", {})
+        if word not in inner:
+            break
+        path, command = [*path, word], inner[word]
+    return " ".join(path)
 
 
 def show_what_can_be_shown() -> None:

@@ -123,9 +123,9 @@ def job_for(base: SearchConfig, options: Options, languages: tuple[str, str] = (
         banned=several("ban", given.get("ban", ())),
         required=several("require", given.get("require", ())),
         stop=several("stop", given.get("stop", ())),
-        terms=read_terms(Path(terms)) if isinstance(terms, str | Path) else tuple(terms),
+        terms=read_terms(Path(terms)) if isinstance(terms, str | Path) else term_pairs(terms),
         keep=Keeping.of(several("keep", given.get("keep", ()))),
-        heads=Heads.parse(given["alignment"]) if "alignment" in given else None,
+        heads=Heads.parse(text("alignment", given["alignment"])) if "alignment" in given else None,
         attention=given.get("attention", False),
         trace=checked("trace", given.get("trace", 0), 0),
         tree=given.get("tree", False),
@@ -135,9 +135,9 @@ def job_for(base: SearchConfig, options: Options, languages: tuple[str, str] = (
         batch_tokens=checked("batch_tokens", given.get("batch_tokens", BATCH_TOKENS), 1),
         batch_size=checked("batch_size", given.get("batch_size", 0), 0),
         shortlist=checked("shortlist", given.get("shortlist", 0), 0),
-        progress=given.get("progress", ignore),
-        report=given.get("report", ignore),
-        memory=Memory.read(Path(memory), languages) if isinstance(memory, str | Path) else memory,
+        progress=function("progress", given.get("progress", ignore)),
+        report=function("report", given.get("report", ignore)),
+        memory=memory_of(memory, languages),
         memory_threshold=percent("memory_threshold", given.get("memory_threshold", 75)),
     )
 
@@ -146,6 +146,8 @@ def search_config(base: SearchConfig, given: dict[str, Any], sampling: bool) -> 
     """The run's settings with those of the call over them; what belongs to sampling falls away without it."""
     search = {name: value for name, value in given.items() if name in SEARCH}
     for name, value in search.items():
+        if isinstance(getattr(base, name), bool) and not isinstance(value, bool):
+            raise ConfigError(f"{named(name, value)} should be True or False")
         SETTINGS[name].check(name, value)
     if not sampling:
         search = SAMPLING_DEFAULTS | search
@@ -183,6 +185,31 @@ def several(name: str, texts: Any) -> tuple[str, ...]:
     if not isinstance(texts, Iterable):
         raise ConfigError(f"{named(name, texts)} should be a text, or several")
     return tuple(text(name, each) for each in texts)
+
+
+def term_pairs(terms: Any) -> Terms:
+    """Pairs of a source term and its translation, given as they are."""
+    wanted = "should be a file, or pairs of a term and its translation"
+    if not isinstance(terms, Iterable):
+        raise ConfigError(f"{named('terms', terms)} {wanted}")
+    for number, pair in enumerate(found := tuple(terms)):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(side, str) for side in pair):
+            raise ConfigError(f"terms[{number}] is {pair!r}; {named('terms')} {wanted}")
+    return tuple((source, target) for source, target in found)
+
+
+def memory_of(memory: Any, languages: tuple[str, str]) -> Memory | None:
+    if isinstance(memory, str | Path):
+        return Memory.read(Path(memory), languages)
+    if memory is not None and not isinstance(memory, Memory):
+        raise ConfigError(f"{named('memory', memory)} should be a file of sentence pairs, such as TMX")
+    return memory
+
+
+def function(name: str, value: Any) -> Callable[[Any], None]:
+    if not callable(value):
+        raise ConfigError(f"{named(name, value)} should be a function")
+    return value
 
 
 def text(name: str, value: Any) -> str:

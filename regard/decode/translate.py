@@ -231,6 +231,9 @@ class Translator:
         The output is the model's own translation, found with `options`, or `target`. `also` as in `translate`.
         """
         job = job_for(self.config, options, self.languages)
+        for name, given in (("sentence", sentence), ("target", target or "")):
+            if not isinstance(given, str):
+                raise ConfigError(f"{name} is {given!r}, and not a text")
         if not sentence.strip():
             raise ConfigError("there is nothing to inspect: the sentence is blank")
         if isinstance(self.model, Compiled):  # which cannot be looked into

@@ -14,6 +14,7 @@ from regard.data.seen import FAMILIAR, Lines
 from regard.decode.job import Job
 from regard.decode.request import Demands
 from regard.errors import RegardError
+from regard.naming import named
 from regard.text.fitting import fits, join_windows, split_to_fit, windows_to_fit
 from regard.text.inline import Lifted
 from regard.text.placeholders import NOTHING, Keeping
@@ -166,10 +167,11 @@ class Cutting:
         if limit is None or fits_surely(text, limit) or fits(text, self.size, limit):
             return Line(text, (text,), only, place=place)
         if self.long in ("whole", "refuse"):
+            others = f"{named('long', 'split')} or {named('long', 'window')}"
             remedy = (
                 "A model of several sources reads each as a whole: shorten the line."
                 if self.long == "whole"
-                else "Split the line into sentences, or let --long split or --long window do it."
+                else f"Split the line into sentences, or let {others} do it."
             )
             raise RegardError(f"{place} has {self.size(text):,} tokens, more than {self.whole.why}. {remedy}")
         limit = self.whole.cut or limit

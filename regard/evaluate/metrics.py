@@ -12,7 +12,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from regard.errors import ConfigError, CorpusError
-from regard.naming import counted
+from regard.naming import counted, named
 
 RESAMPLES = 1000
 """Of a bootstrap."""
@@ -116,7 +116,7 @@ def bleu_with(tokenize: str, lowercase: bool) -> BLEU:
     if tokenize not in known:
         nearest = get_close_matches(tokenize, known, n=1)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        raise ConfigError(f"tokenize={tokenize!r} is not one of {', '.join(known)}.{hint}")
+        raise ConfigError(f"{named('tokenize', tokenize)} is not one of {', '.join(known)}.{hint}")
     try:
         # Text meant for `none` is tokenised on purpose; sacreBLEU need not warn of it.
         return BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")

@@ -12,6 +12,7 @@ from pathlib import Path
 from rapidfuzz import fuzz, process
 
 from regard.errors import ConfigError
+from regard.naming import named
 from regard.text.corpus import CorpusFiles, Reading, read_pairs
 
 
@@ -37,7 +38,7 @@ class Memory:
     def read(cls, path: Path, languages: tuple[str, str]) -> Memory:
         """Of a file. CorpusError for one that is broken or of other languages; ConfigError if it is not there."""
         if not path.is_file():
-            raise ConfigError(f"the translation memory {path} is not there; check the path of --memory")
+            raise ConfigError(f"the translation memory {path} is not there; check the path of {named('memory')}")
         return cls(read_pairs(CorpusFiles(path, None, *languages), Reading()))
 
     def __len__(self) -> int:

@@ -339,7 +339,7 @@ def test_an_evaluation_that_cannot_end_well_does_not_begin(
     corpus = write_corpus(tmp_path, PAIRS)
     monkeypatch.setattr(Translator, "translate", lambda *_, **__: pytest.fail("translated"))
     order = ["evaluate", tiny_run, "--source", corpus.source, "--reference", corpus.target]
-    call(*order, "--tokenize", "fooo").refusal("tokenize='fooo'")
+    call(*order, "--tokenize", "fooo").refusal("--tokenize 'fooo'")
     call(*order, "--output", tmp_path / "none" / "x").refusal(str(tmp_path / "none" / "x"), "cannot be written")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,6 +63,22 @@ CALLS: list[tuple[Callable[[Translator], Any], str]] = [
     (lambda model: model.translate("hi", top_k=3), "^top_k has no effect without sample=True"),
     (lambda model: model.translate("hi", require="x", beam=1), "^require and terms need a beam .* for example beam=5"),
     (lambda model: model.translate("hi", keep="["), r"^keep='\[' is not a regular expression"),
+    (lambda model: model.translate("hi", terms=3), "^terms=3 should be a file, or pairs of a term and its translation"),
+    (
+        lambda model: model.translate("hi", terms=[("a", "b"), ("a",)]),
+        r"^terms\[1\] is \('a',\); terms should be a file",
+    ),
+    (lambda model: model.translate("hi", memory=3), "^memory=3 should be a file of sentence pairs"),
+    (lambda model: model.translate("hi", memory="none.tmx"), "none.tmx is not there; check the path of memory"),
+    (lambda model: model.translate("hi", alignment=3), "^alignment should be text, not 3"),
+    (lambda model: model.translate("hi", sample="yes"), "^sample='yes' should be True or False"),
+    (lambda model: model.translate("hi", report="yes"), "^report='yes' should be a function"),
+    (lambda model: model.inspect(None), "^sentence is None, and not a text"),
+    (lambda model: model.inspect("hi", 3), "^target is 3, and not a text"),
+    (
+        lambda model: replace(model, max_source=3).translate("hi there", long="refuse"),
+        "Split the line into sentences, or let long='split' or long='window' do it",
+    ),
     (lambda _: regard.load(None), "^path is None; it should be the directory of a run"),  # pyright: ignore[reportArgumentType]
     (lambda _: regard.load(7), "^path is 7; it should be the directory of a run"),  # pyright: ignore[reportArgumentType]
 ]
@@ -124,4 +141,6 @@ def test_an_option_is_named_as_its_reader_wrote_it():
 def test_a_usage_error_names_the_help_of_its_command(call: Callable[..., Any]):
     call("translate", "runs/none", "--bema", "3").refusal("--bema", "See `regard translate --help`.")
     call("corpus", "check").refusal("Missing argument", "See `regard corpus check --help`.")
-    call("trian").refusal("trian", "See `regard --help`.")
+    call("trian").refusal("trian", "? See `regard --help`.")
+    call("train", "--out").refusal("'--out' requires an argument. See `regard train --help`.")
+    call("corpus", "check", "--fix").refusal("'--fix' requires an argument. See `regard corpus check --help`.")
