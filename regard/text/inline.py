@@ -22,6 +22,8 @@ TAG = re.compile(
     re.DOTALL,
 )
 """Also one whose brackets are escaped, as in HTML inside XML."""
+DEEPEST = 250
+"""Pairs of tags that may lie within each other; those in them stand alone."""
 VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"])
 WORD = re.compile(r"\S+")
 PUNCTUATION = ".,;:!?…。，、！？：；)]}»”’\"'"
@@ -206,7 +208,7 @@ def _partners(tags: Sequence[str]) -> dict[int, int]:
     found: dict[int, int] = {}
     for number, tag in enumerate(tags):
         kind, name = _kind(tag)
-        if kind == "open":
+        if kind == "open" and len(opened) < DEEPEST:
             opened.append((name, number))
         elif kind == "close" and any(name == other for other, _ in opened):
             while opened[-1][0] != name:  # what is crossed stands alone
@@ -245,13 +247,15 @@ class _Placing:
             self.source_of = {target: int(target * share) for target in range(len(self.words))}
         self.taken: set[int] = set()
         """Target words of the pairs beside the one that is being placed."""
+        self.ends: dict[int, int] = {}
+        """For the last word of such a pair where the pair ends, which may be before its punctuation."""
 
     def text(self) -> str:
         return self._rendered(self.root, (0, len(self.translation)), (0, len(self.words)))
 
     def _rendered(self, node: Node, place: tuple[int, int], words: tuple[int, int]) -> str:
         """What a pair encloses in the translation, at `place` by characters and `words` by words."""
-        self.taken = set()
+        self.taken, self.ends = set(), {}
         laid = [(*self._place(node, child, place, words), number) for number, child in enumerate(node.inner)]
         out, at = "", place[0]
         for start, end, inside, number in sorted(laid, key=lambda each: (each[0], each[1], each[3])):
@@ -311,6 +315,7 @@ class _Placing:
             end = max(start + len(self.translation[start:end].rstrip(PUNCTUATION)), start + 1)
         if before and before in OPENING_PUNCTUATION:
             start = min(end - len(self.translation[start:end].lstrip(OPENING_PUNCTUATION)), end - 1)
+        self.ends[last - 1] = end
         return start, end, (first, last)
 
     def _best_run(self, inside: set[int], words: tuple[int, int]) -> tuple[int, int]:
@@ -348,7 +353,8 @@ class _Placing:
         start, end = self.words[target]
         behind = WORD.match(self.plain, child.start)
         marks = len(behind[0]) - len(behind[0].lstrip(PUNCTUATION)) if behind else 0
-        while marks and target not in self.taken and end > start + 1 and self.translation[end - 1] in PUNCTUATION:
+        first = self.ends.get(target, end if target in self.taken else start + 1)
+        while marks and end > first and self.translation[end - 1] in PUNCTUATION:
             end, marks = end - 1, marks - 1
         return end
 

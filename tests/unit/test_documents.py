@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import polib
 import pytest
 
+from regard.decode.stream import windows
 from regard.errors import ConfigError, CorpusError
 from regard.text.documents import KINDS, DocumentOptions, kind_of, read_document
 from regard.text.documents.subtitles import wrapped
@@ -770,3 +771,57 @@ def test_a_pair_over_two_lines_stays_in_order():
     source = f'<source xml:space="preserve">{inside}</source>'
     done = translated(unit_of("", source), "xliff", lambda text: text.upper())
     assert "A <g>B\nC <b>D</b></g> E</target>" in done
+
+
+def test_elements_that_lie_too_deep_are_refused():
+    deep = "<g>" * 300 + "A" + "</g>" * 300
+    assert ":1: more than 200 elements within each other" in error_of(unit_of("", f"<source>{deep}</source>"), "xliff")
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("<source>A. B.</source>", '<mrk mtype="seg" mid="1"/>'),
+        (SEGMENTED, '<mrk mtype="seg" mid="7"/>'),
+        (SEGMENTED, '<mrk mtype="seg" mid="2"/>'),
+        (SEGMENTED, '<mrk mtype="seg"/> <mrk mtype="seg"/>'),
+    ],
+)
+def test_a_target_of_empty_segments_that_are_not_those_of_its_source_is_filled_anew(source, target):
+    done = translated(unit_of(f"<target>{target}</target>", source), "xliff")
+    assert done == translated(unit_of("<target/>", source), "xliff")
+    assert "[A." in done
+    assert "B.]" in done
+
+
+def test_an_empty_segment_without_a_source_is_told_where_others_are_translated():
+    target = '<target><mrk mtype="seg" mid="1">X.</mrk><mrk mtype="seg" mid="7"/></target>'
+    notes: list[str] = []
+    assert translated(unit_of(target, SEGMENTED), "xliff", notes=notes) == unit_of(target, SEGMENTED)
+    assert notes == ["line 1: the empty segment '7' has no source of this name, and stays empty"]
+
+
+def test_text_inside_a_code_is_told():
+    notes: list[str] = []
+    done = translated(unit_of("", "<source>A <ph id='1'><sub>B</sub></ph></source>"), "xliff", notes=notes)
+    assert done.count("<sub>B</sub>") == 2
+    assert notes == ["line 1: the text in <sub> belongs to a code, and is not translated"]
+
+
+def test_codes_that_cross_are_opened_before_they_are_closed():
+    inside = 'One <bx id="1"/>two <bx id="2"/>three<ex rid="1"/> four<ex rid="2"/>, five.'
+    content = unit_of("", f"<source>{inside}</source>")
+    done = translated(content, "xliff", lambda text: " ".join(reversed(text.split(" "))))
+    target = done.partition(f"<target {REVIEW}>")[2].partition("</target>")[0]
+    for number in "12":
+        assert target.index(f'<bx id="{number}"/>') < target.index(f'<ex rid="{number}"/>')
+
+
+def test_the_state_of_a_segment_is_in_one_window_with_its_text():
+    unit = unit_of("<target/><sdl:seg id='1'/>", '<source><mrk mtype="seg" mid="1">A</mrk></source>')
+    content = (
+        "<xliff>" + "".join(unit.removeprefix("<xliff>").removesuffix("</xliff>") for _ in range(100)) + "</xliff>"
+    )
+    for window in windows(read_document(io.BytesIO(content.encode()), "xliff", DocumentOptions(), print)):
+        texts = {part.group for part in window if part.text is not None}
+        assert texts >= {part.group for part in window if part.approved is not None}

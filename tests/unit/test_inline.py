@@ -85,6 +85,7 @@ def test_tags_that_cross_or_lack_a_partner_stand_alone():
         ("a <b><i>%s</i></b>.", "a.", "A.", "A <b><i>%s</i></b>."),
         ("a <x/><b>%s</b> c", "a c", "A C", "A <x/><b>%s</b> C"),
         ("a<b>%s</b>c", "a c", "A C", "A<b>%s</b>C"),
+        ("a <b>b</b> %s.", "a b.", "A B.", "A <b>B</b> %s."),
     ],
 )
 def test_placeholders_are_put_back_as_if_they_were_tags(text: str, plain: str, translation: str, done: str):
@@ -94,6 +95,12 @@ def test_placeholders_are_put_back_as_if_they_were_tags(text: str, plain: str, t
     straight = [(number, number) for number in range(len(plain.split()))]
     assert found.placed(translation, straight, []) == done
     assert found.placed(plain, straight, []) == text
+
+
+def test_tags_that_lie_too_deep_stand_alone():
+    text = "<b>" * 999 + "one two" + "</b>" * 999
+    done = put_back(text, "zwei eins", "0-1 1-0")
+    assert (done.count("<b>"), done.count("</b>"), TAG.sub("", done)) == (999, 999, "zwei eins")
 
 
 def test_nothing_to_take_out():

@@ -104,7 +104,7 @@ def _merged(parts: Iterator[Part]) -> Iterator[Part]:
     try:
         for part in parts:
             if part.approved is not None:  # it is decided later what stands there
-                yield verbatim(b"".join(held), line, kept)
+                yield replace(verbatim(b"".join(held), line, kept), group=part.group)  # in one window with it
                 yield part
                 held, size, kept = [], 0, 0
                 continue

@@ -22,8 +22,21 @@ from regard.text.documents.part import Part, edges, one_line, verbatim
 from regard.text.documents.stream import Document
 from regard.text.formats.xliff import UNFINISHED, UNITS
 from regard.text.formats.xml import NATIVE_CODE
-from regard.text.inline import ALONE, CLOSING, MARK, MOST_TAGS, OPENING, are_whole, lifted, unmatched, without_marks
+from regard.text.inline import (
+    ALONE,
+    CLOSING,
+    MARK,
+    MOST_TAGS,
+    OPENING,
+    PUNCTUATION,
+    are_whole,
+    lifted,
+    unmatched,
+    without_marks,
+)
 
+DEEPEST = 200
+"""Elements that may lie within each other."""
 FLUSH = 2**16
 """Bytes outside units that are held at most."""
 ATTRIBUTE = re.compile(r"""(?<!\s)\s++([^\s=/>]++)\s*+=\s*+("[^"]*"|'[^']*')""")
@@ -83,6 +96,11 @@ def read(document: Document) -> Iterator[Part]:
                     event.line, *(event.attributes.get(name, "") for name in LANGUAGES[event.local])
                 )
             scopes.append(scopes[-1].inner(event))
+            if len(scopes) > DEEPEST:
+                raise CorpusError(
+                    f"{document.place(event.line)}: more than {DEEPEST} elements within each other. Is it XLIFF? "
+                    f"Export the file again."
+                )
             if not unit and event.local in UNITS and scopes[-1].translate:
                 yield verbatim(markup.take(event.start), event.line)
                 depth = len(scopes)
@@ -116,8 +134,12 @@ def _unit_parts(markup: Markup, unit: list[Event], scope: Scope) -> Iterator[Par
             yield from _filled(markup, unit, source, target, scope)
             yield from _defined(markup, unit, set(_segments(source)) - locked, source.opening.start + 1)
         elif target is not None and (hollow := _hollow_segments(target, locked)) and not _is_locked(unit[0]):
-            yield from _filled_segments(markup, source, target, hollow, scope)
-            yield from _defined(markup, unit, set(hollow), target.opening.start + 1)
+            if not target.has_words() and not locked and not _agree(source, target):
+                yield from _filled(markup, unit, source, target, scope)
+                yield from _defined(markup, unit, set(_segments(source)), source.opening.start + 1)
+            else:
+                yield from _filled_segments(markup, source, target, hollow, scope)
+                yield from _defined(markup, unit, set(hollow), target.opening.start + 1)
         else:
             kept = int(target is not None and target.has_words())
     yield verbatim(markup.take(unit[-1].end), unit[-1].line, kept)
@@ -227,6 +249,15 @@ def _segments(content: Content) -> dict[str, tuple[int, int]]:
     return found
 
 
+def _agree(source: Content, target: Content) -> bool:
+    """Whether the segments of a target can be told to be those of its source: each has a `mid`, and one of its own."""
+    mids = [
+        sorted(event.attributes.get("mid", "") for event in content.inside if _is_segment(event))
+        for content in (source, target)
+    ]
+    return mids[0] == mids[1] and len(set(mids[0])) == len(mids[0])
+
+
 def _is_segment(event: Event) -> bool:
     return event.local == "mrk" and event.attributes.get("mtype") == "seg"
 
@@ -253,6 +284,10 @@ def _filled_segments(
     }
     opening = markup.text_of(target.opening.start, target.opening.end)
     line, group = target.opening.line, target.opening.start + 1
+    for mid in hollow.keys() - known.keys():
+        markup.document.report(
+            f"{markup.document.place(line)}: the empty segment {mid!r} has no source of this name, and stays empty"
+        )
     yield verbatim(markup.take(target.opening.start), line)
     yield _stated(markup, opening, group, line) if contents else verbatim(markup.encoded(opening), line)
     markup.take(target.opening.end)
@@ -337,6 +372,8 @@ class _Marked:
     """Codes that have opened something, and may be closed by another code."""
     codes: set[str] = field(default_factory=set[str])
     """Their marks, and those of the codes that close."""
+    crossing: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Marks of codes that open something, and of those that close it, which cross another pair and so stand alone."""
 
     def add(self, text: str, line: int) -> None:
         self.line = self.line or line
@@ -350,6 +387,9 @@ class _Marked:
     def element(self, inside: Sequence[Event], at: int, end: int) -> int:
         """Takes an element in, or only its start where its text is translated; gives the last event it took."""
         event, last = inside[at], inside[end]
+        if any(each.local == "sub" and each.kind == "start" for each in inside[at + 1 : end]):
+            document = self.markup.document
+            document.report(f"{document.place(event.line)}: the text in <sub> belongs to a code, and is not translated")
         if end > at + 1 and self.scope.inner(event).translate:
             number = len(self.tags)
             self.opened.append(number)
@@ -388,11 +428,14 @@ class _Marked:
         behind it; codes that open or close something alone may go anywhere."""
         text = self.text if self.scope.preserve else BLANKS.sub(" ", self.text)
         for run in LINE.findall(text) if self.scope.preserve else [text]:
-            line = run
-            for mark in unmatched(run) & self.codes:
-                alone = chr(ALONE + len(self.tags))
-                self.tags[alone] = self.tags[mark]
-                line = line.replace(mark, alone)
+            line, alone = run, dict[str, str]()
+            for mark in sorted(unmatched(run) & self.codes):
+                alone[mark] = chr(ALONE + len(self.tags))
+                self.tags[alone[mark]] = self.tags[mark]
+                line = line.replace(mark, alone[mark])
+                opener = chr(ord(mark) - CLOSING + OPENING)  # which comes first, by its number
+                if ord(mark) >= CLOSING and opener in alone:
+                    self.crossing.append((alone[opener], alone[mark]))
             for piece in _pieces(line, unmatched(line)):
                 yield from self._part(piece)
 
@@ -412,6 +455,8 @@ class _Marked:
         if not are_whole(new, marks):
             found = lifted(source, tags=False)
             new = without_marks(new) if found is None else found.placed(without_marks(new), (), ())
+        for opener, closer in self.crossing:
+            new = _opened_first(new, opener, closer)
         return self._written(new)
 
     def _written(self, text: str) -> bytes:
@@ -420,6 +465,18 @@ class _Marked:
             out += self.markup.escaped(text[at : match.start()]) + self.tags[match[0]]
             at = match.end()
         return out + self.markup.escaped(text[at:])
+
+
+def _opened_first(text: str, opener: str, closer: str) -> str:
+    """Two marks in their order: where the closing one comes first, they go around the words on either side."""
+    close, open_ = text.find(closer), text.find(opener)
+    if not 0 <= close < open_:
+        return text
+    start = close - len(re.split(r"\s", text[:close])[-1])
+    end = open_ + 1 + len(re.split(rf"[\s{re.escape(PUNCTUATION)}]", text[open_ + 1 :])[0])
+    return (
+        f"{text[:start]}{opener}{text[start:close]}{text[close + 1 : open_]}{text[open_ + 1 : end]}{closer}{text[end:]}"
+    )
 
 
 def _pieces(text: str, cut: set[str]) -> Iterator[str]:
