@@ -17,7 +17,7 @@ MOST_TAGS = 0x4000
 """Of a kind in one text."""
 MARK = re.compile("[\U00100000-\U0010bfff]")
 TAG = re.compile(
-    r"<!--.*?-->|<(/?)([A-Za-z][\w:.-]*|\d+)(?:\s[^<>]*?)?(/?)>"
+    r"<!--(?:(?!<!--|-->).)*+-->|<(/?)([A-Za-z][\w:.-]*|\d+)(?:\s[^<>]*?)?(/?)>"
     r"|&lt;(/?)([A-Za-z][\w:.-]*)(?:\s(?:(?!&[lg]t;).)*?)?(/?)&gt;",
     re.DOTALL,
 )
@@ -91,8 +91,11 @@ def lifted(text: str, tags: bool, further: Sequence[tuple[int, int]] = ()) -> Li
     found = [match.span() for match in MARK.finditer(text)]
     if tags:
         found += [match.span() for match in TAG.finditer(text)]
+    found = _apart(found)
+    ends = [end for _, end in found]
     for start, end in further:
-        if not any(start < other_end and other_start < end for other_start, other_end in found):
+        after = bisect_right(ends, start)  # the first that ends behind its start
+        if after == len(ends) or found[after][0] >= end:
             found.append(_with_brackets(text, start, end))
     return _lift(text, _apart(found)) if found else None
 

@@ -613,6 +613,8 @@ def test_a_paragraph_without_end_is_cut(monkeypatch):
         ("source,target", "a,b", "[A],b"),
         ("id,en,de", "1,a,b", "1,[A],b"),
         ("key;text", "k;a", "k;[A]"),
+        ("Key,String", "k,a", "k,[A]"),
+        ("Key,French,English (US)", "k,b,a", "k,b,[A]"),
         ("id,name,comment", "1,a,b", "[1],a,b"),
     ],
 )
@@ -628,6 +630,10 @@ def test_a_first_row_of_data_is_none(first):
     notes: list[str] = []
     cell = first.partition(",")[0]
     assert translated(f"{first}\n", "csv", notes=notes) == first.replace(cell, f"[{cell.upper()}]", 1) + "\n"
+    said = "line 1: the first row is not read as a header, and column 1 is translated; field chooses another, "
+    assert [note.startswith(said) for note in notes] == [True] * first.count(",")
+    notes.clear()
+    translated(f"{first}\n", "csv", notes=notes, field="1")
     assert notes == []
 
 

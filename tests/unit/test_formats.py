@@ -125,6 +125,7 @@ def test_csv_with_quotes_line_breaks_and_a_header(tmp_path):
         ("en,de\na,b\n", [("a", "b")]),
         ("de;en\na,1;b\n", [("a,1", "b")]),
         ("id,en_US,de\n1,a,b\n", [("a", "b")]),
+        ("Key,English,German\n1,a,b\n", [("a", "b")]),
         ("one,eins\ntwo,zwei\n", [("one", "eins"), ("two", "zwei")]),
         ('"","x"\n', [("", "x")]),
         ("", []),

@@ -28,6 +28,7 @@ def put_back(text: str, translation: str, pairs: str) -> str:
         ("<p>All of it.</p>", "All of it."),
         ("<x/> Hello", "Hello"),
         ("a <!-- no --> b", "a b"),
+        ("a <!-- no -- > --> b", "a b"),
         ("<0>Save</0>, <1>or</1> not", "Save, or not"),
     ],
 )

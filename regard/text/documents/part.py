@@ -46,7 +46,7 @@ class DocumentOptions:
     """Of the file, for messages."""
     field: str = ""
     """What is translated. TSV, CSV: a column, by its number from 1 or by its name in the first row; empty: the first,
-    or where the first row is a header the one that it calls source, by the language, or text.
+    or where the first row is a header the one that it calls source, by the language, text or string.
     JSONL: a field, `a.b` for b inside a; empty: `source`, else `text`."""
     into: str = ""
     """Where the translation goes; empty: into the place of `field`. A column or field that is there is overwritten, any

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from regard.errors import CorpusError
+from regard.naming import named
 from regard.text.documents.part import Part, verbatim
 from regard.text.documents.stream import Document, split_end
 from regard.text.formats.csv import SOURCE_NAMES, is_header
-from regard.text.formats.languages import normal, primary
+from regard.text.formats.languages import column_name, normal, primary
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,17 @@ def _row_parts(document: Document, row: Row, columns: Columns, dialect: Dialect)
 
 def _columns(document: Document, first: Row, dialect: Dialect) -> Columns:
     options = document.options
-    named = [dialect.plain(first.cell(column)).strip() for column in range(len(first.cells))]
+    cells = [dialect.plain(first.cell(column)).strip() for column in range(len(first.cells))]
     header = options.header or not (options.field or "1").isdigit()
-    if not header and is_header(named):
+    if not header and is_header(cells):
         header = True
-        document.report(f"{document.place(first.line)}: read as a header ({', '.join(named)}), which is not translated")
-    names = named if header else []
+        document.report(f"{document.place(first.line)}: read as a header ({', '.join(cells)}), which is not translated")
+    if not header and not options.field and len(cells) > 1:
+        document.report(
+            f"{document.place(first.line)}: the first row is not read as a header, and column 1 is translated; "
+            f"{named('field')} chooses another, {named('header', True)} says that the row names the columns"
+        )
+    names = cells if header else []
     field = _column(document, first, names, options.field or _usual(names, options.language))
     if field is None:
         raise CorpusError(
@@ -104,8 +110,8 @@ def _columns(document: Document, first: Row, dialect: Dialect) -> Columns:
 
 def _usual(names: list[str], language: str) -> str:
     """The column that is translated where none is named: that of the source by its name, else the first."""
-    wanted = [*SOURCE_NAMES, *([normal(language), primary(language)] if language else []), "text"]
-    return next((name for want in wanted for name in names if normal(name) == want), "1")
+    wanted = [*SOURCE_NAMES, *([normal(language), primary(language)] if language else []), "text", "string"]
+    return next((name for want in wanted for name in names if column_name(name) == want), "1")
 
 
 def _column(document: Document, first: Row, names: list[str], wanted: str) -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from regard.errors import CorpusError
 from regard.text.corpus import CorpusFiles, Reading, read_lines
-from regard.text.formats.languages import OTHER_NAMES, language_names, normal, pick_sides, primary
+from regard.text.formats.languages import OTHER_NAMES, column_name, language_names, pick_sides, primary
 from regard.text.formats.unit import Sink, Unit
 
 MAX_FIELD = 16 * 2**20
@@ -63,7 +63,7 @@ def _quoted(text: str) -> str:
 def _header(line: str, place: str, reading: Reading) -> tuple[str, tuple[int, int] | None]:
     """The separator, and the two columns where the line is a header."""
     for separator in (",", ";", "\t"):
-        names = [normal(name.strip().strip('"')) for name in line.split(separator)]
+        names = [column_name(name.strip().strip('"')) for name in line.split(separator)]
         source = next((at for at, name in enumerate(names) if name in SOURCE_NAMES), None)
         target = next((at for at, name in enumerate(names) if name in TARGET_NAMES), None)
         if source is not None and target is not None:
@@ -82,7 +82,7 @@ def _header(line: str, place: str, reading: Reading) -> tuple[str, tuple[int, in
 
 def is_header(names: Sequence[str]) -> bool:
     """Whether a first row names columns: a source and a target, two languages, or nothing but usual names."""
-    plain = [normal(name) for name in names]
+    plain = [column_name(name) for name in names]
     has = [any(name in known for name in plain) for known in (SOURCE_NAMES, TARGET_NAMES)]
     languages = [name for name in plain if f" {primary(name)} " in f" {LANGUAGES} " and name not in OTHER_NAMES]
     usual = [name for name in plain if name in USUAL_NAMES or name in languages]

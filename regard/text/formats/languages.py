@@ -13,6 +13,22 @@ DOUBTFUL_NAMES = frozenset({"id", "no"})
 """Indonesian and Norwegian, or a number: languages only where there are not two others."""
 
 
+NAMES = (
+    "ar=arabic bg=bulgarian ca=catalan cs=czech da=danish de=german el=greek en=english es=spanish et=estonian "
+    "fa=persian fi=finnish fr=french he=hebrew hi=hindi hr=croatian hu=hungarian id=indonesian it=italian ja=japanese "
+    "ko=korean lt=lithuanian lv=latvian nl=dutch no=norwegian pl=polish pt=portuguese ro=romanian ru=russian sk=slovak "
+    "sl=slovenian sr=serbian sv=swedish th=thai tr=turkish uk=ukrainian vi=vietnamese zh=chinese"
+)
+CODES = {name: code for code, _, name in (each.partition("=") for each in NAMES.split())}
+"""The codes of languages that a table may call by their English names."""
+
+
+def column_name(name: str) -> str:
+    """The name of a column in its normal form; that of a language is its code: `English (US)` → `en`."""
+    plain = normal(name)
+    return CODES.get(re.sub(r"\s*[(\[].*|-.*", "", plain), plain)
+
+
 def normal(tag: str) -> str:
     """`EN_us` → `en-us`."""
     return tag.strip().replace("_", "-").lower()
