@@ -116,7 +116,9 @@ def job_for(base: SearchConfig, options: Options, languages: tuple[str, str] = (
         raise UnknownOptionError(f"there is no option {min(unknown)!r}{nearest(min(unknown))}")
     sampling = given.get("sample", base.sample)
     refuse_contradictions(given, sampling)
-    terms, memory = given.get("terms", ()), given.get("memory")
+    terms, memory = given.get("terms", ()), memory_of(given.get("memory"), languages)
+    if memory is not None and not len(memory):
+        given.get("report", ignore)("the translation memory is empty: it has no translated pairs of these languages")
     return Job(
         config=search_config(base, given, sampling),
         prefix=text("prefix", given.get("prefix", "")),
@@ -137,7 +139,7 @@ def job_for(base: SearchConfig, options: Options, languages: tuple[str, str] = (
         shortlist=checked("shortlist", given.get("shortlist", 0), 0),
         progress=function("progress", given.get("progress", ignore)),
         report=function("report", given.get("report", ignore)),
-        memory=memory_of(memory, languages),
+        memory=memory,
         memory_threshold=percent("memory_threshold", given.get("memory_threshold", 75)),
     )
 

@@ -24,6 +24,8 @@ class Tally:
     """Texts of which the sentences were translated apart."""
     parts: int = 0
     """That they were split into."""
+    remembered: int = 0
+    """Of these parts, from the translation memory."""
 
     def line(self) -> str:
         """What became of a document's texts."""
@@ -44,4 +46,5 @@ class Tally:
     def _split(self) -> list[str]:
         if not self.split:
             return []
-        return [f"{counted(self.split, 'texts')} split into {counted(self.parts, 'sentences')} or parts"]
+        remembered = f", {self.remembered:,} of them reused from memory" if self.remembered else ""
+        return [f"{counted(self.split, 'texts')} split into {counted(self.parts, 'sentences')} or parts{remembered}"]

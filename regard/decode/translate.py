@@ -324,7 +324,9 @@ class Translator:
             if line is None:
                 continue
             for count, part in enumerate(line.parts):
-                unit = self._unit(part, job, line.keep, first=count == 0, ids=known, further=further[number])
+                unit = self._remembered(line, part, job, first=count == 0)
+                if unit is None:
+                    unit = self._unit(part, job, line.keep, first=count == 0, ids=known, further=further[number])
                 units.append(replace(unit, aligned=line.lifted is not None and self._attends))
         return Prepared(job, tuple(lines), tuple(units))
 
@@ -401,6 +403,16 @@ class Translator:
         if match is not None:
             job.report(f"{place}: {match.percent} % like {match.source!r} in the memory, which is {match.target!r}")
         return None
+
+    def _remembered(self, line: Line, part: str, job: Job, *, first: bool) -> Unit | None:
+        """A sentence of a line that was split, if the memory has it; as one that is copied, it is not asked for."""
+        if job.memory is None or line.whole or not line.apart or not (line.lifted is None or line.lifted.is_outside):
+            return None
+        known = job.memory.exact(part)
+        if known is None:
+            return None
+        job.tally.remembered += 1
+        return Unit(known, [], NO_DEMANDS, self.tokenizer.target, first)
 
     def _apart(self, keep: Keeping, text: str) -> tuple[Keeping, list[tuple[int, int]]]:
         """What the search is to keep, and which placeholders it does not see, for training had none: they are put back

@@ -120,6 +120,11 @@ def joined(translations: Sequence[Translation], text: str, alignment: Alignment 
     )
 
 
+def same_places(source: str, translation: str) -> tuple[tuple[int, int], ...]:
+    """Of what was copied, or taken from a memory: the words by their places."""
+    return tuple((place, place) for place in range(min(len(source.split()), len(translation.split()))))
+
+
 def joined_alignment(parts: Sequence[tuple[str, Translation]], source: str, text: str, joiner: str) -> Alignment | None:
     """Word by word; parts follow each other on both sides, and one that was copied is aligned with itself."""
     if not any(one.alignment for _, one in parts):
@@ -128,7 +133,7 @@ def joined_alignment(parts: Sequence[tuple[str, Translation]], source: str, text
     at = [0, 0]
     for unit, one in parts:
         places = source.find(unit, at[0]), text.find(one.text, at[1])
-        pairs = one.alignment.words if one.alignment else tuple((place, place) for place in range(len(unit.split())))
+        pairs = one.alignment.words if one.alignment else same_places(unit, one.text)
         if one.text.strip():
             for left, right in moved(pairs, (unit, one.text), places, (source, text), joiner):
                 found.setdefault(right, left)

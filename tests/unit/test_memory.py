@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import regard.loading
+from regard.decode.options import job_for
 from regard.decode.translate import Translator
 from regard.errors import ConfigError
 from regard.text.memory import Memory
 from tests.e2e.toolbox import Outcome
+from tests.unit.test_splitting import seen
 from tests.unit.test_translate import TOKENIZER, Echo
 
 TMX = (
@@ -37,7 +39,7 @@ def test_exact_and_similar(tmp_path: Path):
 
 
 def test_a_memory_that_is_not_there_is_named(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"none\.tmx is not there; check the path of --memory"):
+    with pytest.raises(ConfigError, match=r"none\.tmx is not there; check the path of memory"):
         Memory.read(tmp_path / "none.tmx", ("", ""))
 
 
@@ -58,6 +60,24 @@ def test_what_is_in_it_is_not_translated_again():
     ):
         with pytest.raises(ConfigError, match=f"memory_threshold{message}"):
             echo.translate("a", memory_threshold=value)  # pyright: ignore[reportArgumentType]
+
+
+def test_sentences_of_a_line_that_is_split_are_looked_up_too():
+    memory = Memory([("Good morning.", "Guten Morgen."), ("The end.", "Ende.")])
+    echo = Translator(model=Echo(), tokenizer=TOKENIZER, seen=seen())
+    line = "Good morning.  Come in! <b>The end.</b>"
+    job = job_for(echo.config, {"memory": memory, "beam": 1})
+    found = list(echo.translate_stream([line.replace("<b>", "").replace("</b>", ""), line, "The end."], job))
+    assert [one.text for one in found] == ["Guten Morgen.  Come in! Ende.", line, "Ende."]
+    assert [one.origin for one in found] == ["", "", "memory"]
+    assert job.tally.notes() == ["2 texts split into 6 sentences or parts, 2 of them reused from memory"]
+
+
+def test_an_empty_memory_is_told(tmp_path: Path):
+    said: list[str] = []
+    (tmp_path / "m.jsonl").write_text("")
+    Translator(model=Echo(), tokenizer=TOKENIZER).translate("a", memory=tmp_path / "m.jsonl", report=said.append)
+    assert said == ["the translation memory is empty: it has no translated pairs of these languages"]
 
 
 PO = """msgid ""
