@@ -366,7 +366,7 @@ class Translator:
         """The parts of a line; one that is encoded already is asked for as it is. A line without words has none."""
         if known is not None:
             return Line(text, (text,), only, place=place, is_plain=False)
-        reused = self._reused(text, job, place)
+        reused = self._reused(text, job, place, keep)
         if reused is not None:
             return reused
         tags, (keep, own) = keep.placeholders, self._apart(keep, text)
@@ -390,13 +390,20 @@ class Translator:
             return not any(character.isdigit() for character in rest)
         return not self._knows_wordless
 
-    def _reused(self, text: str, job: Job, place: str) -> Line | None:
-        """A line that the memory has; of one that it has nearly, or with tags inside, is only told."""
+    def _reused(self, text: str, job: Job, place: str, keep: Keeping) -> Line | None:
+        """A line that the memory has; of one that it has nearly, or with tags inside, is only told.
+
+        A translation that lacks a placeholder of this text would break the program that fills it in.
+        """
         if job.memory is None:
             return None
         found = lifted(text, tags=False)
         plain = text if found is None else found.plain
         known = job.memory.exact(plain)
+        own = replace(keep, asked=())
+        if known is not None and (any(own.differences(plain, known)) or own.in_order(plain, known) != known):
+            job.report(f"{place}: not taken from the memory, whose {known!r} has other placeholders")
+            return None
         if known is not None and (found is None or found.is_outside):
             return Line(plain, (), only, place=place, lifted=found, reused=known)
         match = job.memory.nearest(plain, job.memory_threshold)
@@ -439,11 +446,26 @@ class Translator:
             text = line.lifted.placed(whole.text, pairs, word_starts(line.text, self.tokenizer.joiner))
             alignment = whole.alignment if job.heads else None
             whole = replace(whole, text=without_marks(text), marked=text, alignment=alignment)
+        if job.keep.placeholders and line.parts:
+            whole = self._in_order(line, whole)
         if not line.is_plain or not line.parts or self._knows_wordless or job.stop:
             return whole
         lost = changed_numbers(line.text, whole.text)
         warnings = [f"the number {number} of the source did not come out" for number in lost]
         return replace(whole, warnings=(*whole.warnings, *warnings)) if warnings else whole
+
+    def _in_order(self, line: Line, whole: Translation) -> Translation:
+        """With the placeholders that are told apart by their order alone in that of the source."""
+        keep = replace(line.keep, placeholders=True, asked=())
+        before = whole.marked or whole.text
+        text = keep.in_order(line.lifted.text if line.lifted else line.text, before)
+        if text == before:
+            return whole
+        warnings = (
+            *whole.warnings,
+            "placeholders were put back into the order of the source; are they in the right places?",
+        )
+        return replace(whole, text=without_marks(text), marked=text if whole.marked else "", warnings=warnings)
 
     def _size(self, text: str) -> int:
         return len(self.tokenizer.source.encode(text))

@@ -35,6 +35,9 @@ ADDRESS = r"(?:\b(?:https?|ftp|file)://|\bmailto:|\bwww\.)[^\s<>\"{}|\\^`]*[^\s<
 MAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 NUMBER = r"\d+(?:[.,]\d+)*"
 
+NEXT_ARGUMENT = re.compile(rf"%[-+ #0']*+(?:\d+|\*)?(?:\.(?:\d+|\*))?{PRINTF}|\{{(?:![rsa])?(?::[^{{}}]*)?\}}")
+"""Placeholders without a number or a name: which argument they take depends on their order."""
+
 EVERYWHERE = (ICU, BRACE, ENTITY, ADDRESS, MAIL)
 BY_FLAG = {
     "c": PERCENT, "objc": PERCENT, "php": PERCENT, "python": PERCENT, "perl": PERCENT, "ruby": PERCENT, "lua": PERCENT,
@@ -96,6 +99,19 @@ class Keeping:
         lacking = missing(self.kept(source), translation)
         own = replace(self, asked=())
         return lacking, sorted((Counter(own.kept(translation)) - Counter(own.kept(source))).elements())
+
+    def in_order(self, source: str, translation: str) -> str:
+        """The translation with those placeholders that take the next argument in the order of the source: `%s … %d`
+        that became `%d … %s` would give a program a text for a number. They change places with each other."""
+        wanted = [text for text in self.kept(source) if NEXT_ARGUMENT.fullmatch(text)]
+        found = [span for span in self.spans(translation) if NEXT_ARGUMENT.fullmatch(span.text)]
+        told = [span.text for span in found]
+        if told == wanted or sorted(told) != sorted(wanted):
+            return translation
+        out, at = "", 0
+        for span, text in zip(found, wanted, strict=True):
+            out, at = out + translation[at : span.start] + text, span.end
+        return out + translation[at:]
 
 
 NOTHING = Keeping(placeholders=False)

@@ -73,6 +73,18 @@ def test_sentences_of_a_line_that_is_split_are_looked_up_too():
     assert job.tally.notes() == ["2 texts split into 6 sentences or parts, 2 of them reused from memory"]
 
 
+@pytest.mark.parametrize("known", ["Datei.", "%d Datei %s.", "Datei %s."])
+def test_a_translation_with_other_placeholders_is_not_taken(known: str):
+    said: list[str] = []
+    echo = Translator(model=Echo(), tokenizer=TOKENIZER)
+    memory = Memory([("File %s %d.", known), ("A %s.", "Ein %s.")])
+    found = echo.translate(["File %s %d.", "A %s."], memory=memory, report=said.append, beam=1)
+    assert [(one.text, one.origin) for one in found] == [("File %s %d.", ""), ("Ein %s.", "memory")]
+    assert said == [f"line 1: not taken from the memory, whose {known!r} has other placeholders"]
+    kept = echo.translate("File %s %d.", memory=memory, keep="none")
+    assert [(one.text, one.origin) for one in kept] == [(known, "memory")]
+
+
 def test_an_empty_memory_is_told(tmp_path: Path):
     said: list[str] = []
     (tmp_path / "m.jsonl").write_text("")

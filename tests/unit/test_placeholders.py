@@ -75,3 +75,18 @@ def test_what_differs():
 )
 def test_numbers_that_change(source: str, translation: str, changed: list[str]):
     assert changed_numbers(source, translation) == changed
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "done"),
+    [
+        ("the %s black %d cat", "%d chat %s noir", "%s chat %d noir"),
+        ("%s of %d", "%s von %d", "%s von %d"),
+        ("%1$s of %2$d", "%2$d von %1$s", "%2$d von %1$s"),
+        ("%(a)s of {b}", "{b} von %(a)s", "{b} von %(a)s"),
+        ("{} of {:>3}, 5 %% of {x}", "{x} {:>3} 5 %% {}", "{x} {} 5 %% {:>3}"),
+        ("%s of %d", "von %d", "von %d"),
+    ],
+)
+def test_what_is_told_apart_by_its_order_keeps_it(source: str, translation: str, done: str):
+    assert Keeping(flags=("c-format",)).in_order(source, translation) == done
