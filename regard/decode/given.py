@@ -22,6 +22,12 @@ def texts_in(name: str, texts: Iterable[Any]) -> Iterator[str]:
         yield text
 
 
+def text_given(name: str, text: Any) -> None:
+    """ConfigError for what is none."""
+    if not isinstance(text, str):
+        raise ConfigError(f"{name} is {shown(text)}, and not a text")
+
+
 def pairs_given(name: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """All pairs of a source and its translation."""
     found: list[tuple[str, str]] = []

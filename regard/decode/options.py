@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from regard.decode.alignment import Heads
 from regard.decode.config import SAMPLING_DEFAULTS, SETTINGS, SearchConfig
@@ -208,10 +208,10 @@ def memory_of(memory: Any, languages: tuple[str, str]) -> Memory | None:
     return memory
 
 
-def function(name: str, value: Any) -> Callable[[Any], None]:
+def function(name: str, value: Any) -> Any:
     if not callable(value):
         raise ConfigError(f"{named(name, value)} should be a function")
-    return value
+    return cast(Any, value)
 
 
 def text(name: str, value: Any) -> str:

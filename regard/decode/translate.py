@@ -25,7 +25,7 @@ from regard.decode.config import SearchConfig
 from regard.decode.coverage import doubts
 from regard.decode.forced import Forced, force
 from regard.decode.further import Also, encoded_further, refuse_more, refuse_other_count
-from regard.decode.given import pairs_given, texts_given
+from regard.decode.given import pairs_given, text_given, texts_given
 from regard.decode.inspecting import PairReader
 from regard.decode.job import Job
 from regard.decode.options import BATCH_TOKENS, Options, ignore, job_for, one_of
@@ -231,9 +231,8 @@ class Translator:
         The output is the model's own translation, found with `options`, or `target`. `also` as in `translate`.
         """
         job = job_for(self.config, options, self.languages)
-        for name, given in (("sentence", sentence), ("target", target or "")):
-            if not isinstance(given, str):
-                raise ConfigError(f"{name} is {given!r}, and not a text")
+        text_given("sentence", sentence)
+        text_given("target", target or "")
         if not sentence.strip():
             raise ConfigError("there is nothing to inspect: the sentence is blank")
         if isinstance(self.model, Compiled):  # which cannot be looked into
