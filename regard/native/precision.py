@@ -1,7 +1,8 @@
 """Which engine and which precision translate, and the packed weights that lie beside a run.
 
-The native engine translates wherever it can run a model, else Python. fp32 is the default. int8 is it where `results.json` holds the validation BLEU of both, made with these very weights,
-and int8 moved it by less than 0.1 (`regard quantise` writes that). What is asked for goes before.
+The native engine translates wherever it can run a model, else Python. fp32 is the default. int8 is it where
+`results.json` holds the validation BLEU of both, made with these very weights, and int8 moved it by less than 0.1
+(`regard quantise` writes that). What is asked for goes before.
 """
 
 from __future__ import annotations
