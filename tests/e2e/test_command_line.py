@@ -18,6 +18,7 @@ from regard import hardware
 from regard.checkpoint import load_weights
 from regard.data.store import Store
 from regard.demo import own_name
+from regard.loading import load_trained
 from regard.models import ARCHITECTURES
 from regard.text.tokenizer import Tokenizer
 from tests.e2e.toolbox import (
@@ -258,9 +259,9 @@ def test_a_run_that_has_not_ended_translates_and_is_started_from_with_its_moving
 ) -> None:
     run, order = tmp_path / "run", ["train", *small_corpus.options, *chosen(TINY)]
     call(*order, "--out", run, "--set", "train.ema=0.9").done()
-    ended = regard.load(run).model.state_dict()
+    ended = load_trained(run)[0].model.state_dict()
     shutil.rmtree(run / "final")
-    found = regard.load(run).model.state_dict()
+    found = load_trained(run)[0].model.state_dict()
     assert all(tensor.equal(found[name]) for name, tensor in ended.items())
     raw = load_weights(run / "checkpoints" / "4")
     assert any(not tensor.equal(found[name]) for name, tensor in raw.items())
