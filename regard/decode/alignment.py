@@ -85,15 +85,14 @@ def align(
 
 
 def moved(
-    pairs: Pairs, part: tuple[str, str], places: tuple[int, int], whole: tuple[str, str], joiner: str
+    pairs: Pairs, part: tuple[str, str], places: tuple[int, int], starts: Sequence[Sequence[int]], joiner: str
 ) -> list[tuple[int, int]]:
-    """Pairs of words of a part as pairs of words of the whole, in which its two sides stand at `places`."""
-    joiners = (joiner, "")
-    inner = [word_starts(text, mark) for text, mark in zip(part, joiners, strict=True)]
-    outer = [word_starts(text, mark) for text, mark in zip(whole, joiners, strict=True)]
+    """Pairs of words of a part as pairs of words of the whole, in which its two sides stand at `places`, and in which
+    words begin at `starts` on either side."""
+    inner = [word_starts(text, mark) for text, mark in zip(part, (joiner, ""), strict=True)]
 
     def move(side: int, word: int) -> int:
-        return max(bisect_right(outer[side], places[side] + inner[side][word]) - 1, 0)
+        return max(bisect_right(starts[side], places[side] + inner[side][word]) - 1, 0)
 
     return [(move(0, source), move(1, target)) for source, target in pairs]
 
@@ -102,7 +101,7 @@ def source_words(tokenizer: Tokenizer, text: str) -> list[int]:
     """The word of each token of a source: words lie between spaces; pieces of a split word (`@@`) are one."""
     offsets = tokenizer.source.encode_with_offsets(text)[1]
     starts = word_starts(text, tokenizer.joiner)
-    return [max(sum(start <= max(end - 1, begin) for start in starts) - 1, 0) for begin, end in offsets]
+    return [max(bisect_right(starts, max(end - 1, begin)) - 1, 0) for begin, end in offsets]
 
 
 def word_starts(text: str, joiner: str) -> list[int]:
@@ -111,7 +110,7 @@ def word_starts(text: str, joiner: str) -> list[int]:
     inside = goes_on = False
     for place, character in enumerate(text):
         if character.isspace():
-            goes_on = inside and bool(joiner) and text[:place].endswith(joiner)
+            goes_on = inside and bool(joiner) and text.endswith(joiner, 0, place)
             inside = False
         elif not inside:
             if not goes_on:

@@ -12,7 +12,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.decode.alignment import Alignment, moved
+from regard.decode.alignment import Alignment, moved, word_starts
 from regard.decode.trace import Step
 from regard.decode.units import Line
 
@@ -130,12 +130,12 @@ def joined_alignment(parts: Sequence[tuple[str, Translation]], source: str, text
     if not any(one.alignment for _, one in parts):
         return None
     found: dict[int, int] = {}
-    at = [0, 0]
+    at, starts = [0, 0], (word_starts(source, joiner), word_starts(text, ""))
     for unit, one in parts:
         places = source.find(unit, at[0]), text.find(one.text, at[1])
         pairs = one.alignment.words if one.alignment else same_places(unit, one.text)
         if one.text.strip():
-            for left, right in moved(pairs, (unit, one.text), places, (source, text), joiner):
+            for left, right in moved(pairs, (unit, one.text), places, starts, joiner):
                 found.setdefault(right, left)
         at = [places[0] + len(unit), places[1] + len(one.text)]
     return Alignment(tuple((left, right) for right, left in sorted(found.items())), ())

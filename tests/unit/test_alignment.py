@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.decode.alignment import Alignment, Heads, align, source_words, target_words
+from regard.decode.alignment import Alignment, Heads, align, source_words, target_words, word_starts
 from regard.decode.translate import Translation, Translator
 from regard.errors import ConfigError
 from regard.models.interface import Source
@@ -234,6 +234,22 @@ def test_a_line_in_several_parts_is_aligned_as_a_whole(text: str):
     found, alignment = aligned(watcher(WHOLE, max_source=4), text)
     assert found.text == text
     assert alignment.words == tuple((place, place) for place in range(len(text.split())))
+
+
+def test_the_words_of_a_long_line_are_looked_for_once(monkeypatch: pytest.MonkeyPatch):
+    """Not again for each of its parts."""
+    read = 0
+
+    def counted(text: str, joiner: str) -> list[int]:
+        nonlocal read
+        read += len(text)
+        return word_starts(text, joiner)
+
+    for module in ("alignment", "translation"):
+        monkeypatch.setattr(f"regard.decode.{module}.word_starts", counted)
+    text = " ".join(["das haus ist klein"] * 50)
+    aligned(watcher(WHOLE, max_source=4), text)
+    assert 2 * len(text) < read < 6 * len(text)
 
 
 def test_windows_share_words_and_have_no_alignment():
