@@ -50,6 +50,8 @@ from regard.text.tokenizer import Tokenizer
 
 RARE = 0.01
 """Of the training lines: what is rarer was not learnt."""
+MOST_UNITS = 4096
+"""Units that are searched and looked at in one go: a line of a megabyte has a hundred thousand."""
 MOST_SHORTLISTED = 96
 """Sentences that are searched at once with a shortlist each."""
 STRETCH = 1.25
@@ -559,6 +561,14 @@ class Translator:
     # Searching
 
     def _translate_units(self, units: Sequence[Unit], job: Job, progress: Callable[[float], None]) -> list[Translation]:
+        """So many at a time, for the search and the looks hold much of each; no bit depends on where one begins."""
+        done: list[Translation] = []
+        for begin in range(0, len(units), MOST_UNITS):
+            some = units[begin : begin + MOST_UNITS]
+            done += self._translate_some(some, job, share_of(progress, begin, len(some), len(units)))
+        return done
+
+    def _translate_some(self, units: Sequence[Unit], job: Job, progress: Callable[[float], None]) -> list[Translation]:
         recorder = Recorder() if job.tree else None
         with evaluating(self.model):
             hypotheses, numbers = self._search(units, job, recorder, progress)
@@ -660,6 +670,11 @@ class Translator:
     @property
     def _reading(self) -> Reading:
         return Reading(self.tokenizer, self.columns[0], self.model.symbols.end)
+
+
+def share_of(progress: Callable[[float], None], before: int, count: int, total: int) -> Callable[[float], None]:
+    """What tells of `count`, behind `before`, as a share of all."""
+    return lambda share: progress((before + share * count) / total)
 
 
 def source_ids(tokenizer: Tokenizer, text: str, tag: str | None = None) -> list[int]:

@@ -257,6 +257,20 @@ def test_a_stream_reads_no_further_than_its_window():
     assert len(read) == 10
 
 
+def test_a_text_of_very_many_parts_is_translated_some_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    seen: list[int] = []
+    whole = translator().translate(SENTENCES, progress=seen.append)
+    monkeypatch.setattr("regard.decode.translate.MOST_UNITS", 2)
+    in_some: list[int] = []
+    one_by_one = translator()
+    assert one_by_one.translate(SENTENCES, progress=in_some.append) == whole
+    assert in_some == sorted(in_some)
+    assert in_some[-1] == seen[-1] == len(SENTENCES)
+    model = one_by_one.model
+    assert isinstance(model, Echo)
+    assert max(rows for rows, _ in model.shapes) <= 2
+
+
 def test_progress_counts_sentences():
     seen: list[int] = []
     translator().translate(SENTENCES, batch_tokens=1, progress=seen.append)
