@@ -64,7 +64,7 @@ def chosen_engine(
     if wanted is None:
         noted = isinstance((results or {}).get("int8"), dict)
         wanted = "int8" if noted and may_be_default(results, weights_key(model)) else "fp32"
-    kept = run if wanted == "int8" else None  # packing fp32 is a copy, which is made faster than it is read
+    kept = run if wanted == "int8" else None  # in fp32 packing is a plain copy, not worth a file of the weights' size
     return NativeTransformer(model, wanted, arrays=kept_arrays(model, wanted, kept))
 
 

@@ -32,7 +32,7 @@ def is_plain(config: SearchConfig) -> bool:
     )
 
 
-def candidates_of(requests: Sequence[Request]) -> tuple[np.ndarray | None, np.ndarray | None]:
+def packed_candidates(requests: Sequence[Request]) -> tuple[np.ndarray | None, np.ndarray | None]:
     """The tokens that each translation may hold, one behind the other, and how many there are of each; 0 is all."""
     given = [request.candidates for request in requests]
     if all(own is None for own in given):
@@ -107,7 +107,7 @@ class NativeStepper:
         numbers = np.array([number for number, _ in requests], np.int64)
         self._allow(int(limits.max()))
         self.model.engine.reach(max(map(len, masks)), int(limits.max()))
-        candidates, counts = candidates_of([request for _, request in requests])
+        candidates, counts = packed_candidates([request for _, request in requests])
         arrays = (tokens, places, lengths, limits, numbers, candidates, counts)
         pointers = (None if own is None else own.ctypes.data for own in arrays)
         code = self._library.rg_search_admit(self._handle, *pointers, len(requests))
