@@ -135,7 +135,7 @@ def show(translator: Translator, book: Phrasebook, results: dict[str, Any], cons
         print(f"  {source}  →  {translation.text}{mark}")
     regard = own_name()
     console.print(
-        f"Try: echo 'The red cat sleeps.' | {regard} translate {out}\n"
+        f"Try: echo 'The red cat is sleeping.' | {regard} translate {out}\n"
         f"     {regard} info {out}\n"
         f"     open {RunDirectory(out).report} in a browser\n"
         f"     {regard} train --source YOUR.en --target YOUR.fr --out runs/mine",
