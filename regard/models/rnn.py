@@ -46,19 +46,21 @@ class RnnEncoderDecoder(nn.Module):
         source, target = embedding_tables(config.share, shapes["source"], target_size, embedded, shapes.word_vectors)
         self.target_embedding = Embedding(target, config.dropout)
         first = Reader(config, Embedding(source, config.dropout))
-        self.readers = nn.ModuleList([first, *(self._reader(each, shapes, source) for each in shapes.sources[1:])])
+        self.readers = nn.ModuleList(
+            [first, *(self._reader(each, shapes, source, first) for each in shapes.sources[1:])]
+        )
         read = embedded + width * (config.feed_state + config.input_feeding)
         self.decoder = Recurrent(config.cell, read, width, layers=config.decoder_layers, dropout=config.dropout)
         self.output_weight, self.to_output = output_of(target, target_size, width, tied=config.share != "none")
         self.output_bias = nn.Parameter(torch.zeros(target_size))
 
-    def _reader(self, column: Column, shapes: Shapes, source: Table) -> Reader:
+    def _reader(self, column: Column, shapes: Shapes, source: Table, first: Reader) -> Reader:
         """That of a further source. Its tokens have the first one's vectors where all matrices are one."""
         config, size = self.config, shapes[column.name]
         if column.kind == "vectors":
             return Reader(config, Vectors(column.name, size, config.embedding_width, config.dropout))
         table = further_table(config.share, size, source, shapes.word_vectors.get(column.name))
-        return Reader(config, Embedding(table, config.dropout))
+        return Reader(config, Embedding(table, config.dropout), like=first if config.share_encoders else None)
 
     @property
     def encoded_width(self) -> int:

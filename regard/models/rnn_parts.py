@@ -63,6 +63,8 @@ class RnnConfig:
     combine: str = "serial"
     """Attention over several sources: serial (what was found in one asks the next), parallel (all are asked by the
     state) or flat (one attention over all positions)."""
+    share_encoders: bool = False
+    """One encoder for all sources of text, instead of one for each."""
     share: str = "target"
     """Weight tying: one matrix for source, target and output (all), for target and output (target), no tying (none).
     Tying needs embeddings of the model's width."""
@@ -144,21 +146,28 @@ class Bridge(nn.Module):
         return by_row(torch.tanh, hidden), *cell
 
 
-class Reader(nn.Module):
-    """An encoder: a source's vectors, its recurrent layers, and what it says to the decoder's first state."""
+def encoder_layers(config: RnnConfig) -> Recurrent:
+    return Recurrent(
+        config.cell,
+        config.embedding_width,
+        config.width,
+        layers=config.encoder_layers,
+        bidirectional=config.bidirectional,
+        dropout=config.dropout,
+    )
 
-    def __init__(self, config: RnnConfig, embedding: nn.Module) -> None:
+
+class Reader(nn.Module):
+    """An encoder: a source's vectors, its recurrent layers, and what it says to the decoder's first state.
+
+    `like` is another, whose layers it has; otherwise they are its own.
+    """
+
+    def __init__(self, config: RnnConfig, embedding: nn.Module, like: Reader | None = None) -> None:
         super().__init__()
         self.embedding = embedding
-        self.layers = Recurrent(
-            config.cell,
-            config.embedding_width,
-            config.width,
-            layers=config.encoder_layers,
-            bidirectional=config.bidirectional,
-            dropout=config.dropout,
-        )
-        self.bridge = Bridge(config, self.layers)
+        self.layers = like.layers if like else encoder_layers(config)
+        self.bridge = like.bridge if like else Bridge(config, self.layers)
 
     def forward(self, source: Padded) -> tuple[Float[Tensor, "B S E"], Parts]:
         """The states of all positions, and the decoder's first state."""

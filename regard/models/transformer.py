@@ -79,6 +79,8 @@ class TransformerConfig:
     combine: str = "serial"
     """Attention over several sources (Libovický et al., 2018): serial (one sublayer after the other), parallel (the sum
     of all, in one sublayer) or flat (one attention over all positions)."""
+    share_encoders: bool = False
+    """One encoder for all sources of text, instead of one for each."""
 
     def __post_init__(self) -> None:
         check_depth(encoder_layers=self.encoder_layers, decoder_layers=self.decoder_layers)
@@ -217,7 +219,10 @@ class Transformer(nn.Module):
             embedding: nn.Module = VectorEmbedding(column.name, size, config.width, positions, config.dropout)
         else:
             embedding = Embedding(further_table(config.share, size, source, given), positions, config.dropout)
-        return Reader(embedding, encoder_layers(config, f"encoder-{column.name}"), layer_shape(config).last_norm())
+        side = f"encoder-{column.name}"
+        if config.share_encoders and column.kind != "vectors":
+            return Reader(embedding, self.encoder, self.encoder_norm, side)
+        return Reader(embedding, encoder_layers(config, side), layer_shape(config).last_norm(), side)
 
     @property
     def decoder_layers(self) -> list[DecoderLayer]:

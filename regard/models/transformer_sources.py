@@ -31,15 +31,15 @@ class Encoded:
 
 
 class Reader(nn.Module):
-    """An encoder of its own for a further source: tokens, or vectors."""
+    """The encoder of a further source, tokens or vectors; its layers may be another's as well. `side` is its name."""
 
-    def __init__(self, embedding: nn.Module, layers: nn.ModuleList, norm: nn.Module) -> None:
+    def __init__(self, embedding: nn.Module, layers: nn.ModuleList, norm: nn.Module, side: str) -> None:
         super().__init__()
-        self.embedding, self.layers, self.norm = embedding, layers, norm
+        self.embedding, self.layers, self.norm, self.side = embedding, layers, norm, side
 
     def forward(self, source: Padded, probe: Probe | None = None) -> Encoded:
         mask = key_mask(source.mask)
-        x = self.embedding(source.values)
+        x, probe = self.embedding(source.values), probe and probe.under(self.side)
         for layer in self.layers:
             x = layer(x, mask, probe)
         return Encoded(self.norm(x), mask)

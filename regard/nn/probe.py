@@ -66,6 +66,12 @@ class Probe:
     looks: list[Look] = field(default_factory=list)
     states: dict[str, list[Float[Tensor, "B T D"]]] = field(default_factory=dict)
     """By side: what came into its first layer of self-attention, and what came out of each."""
+    side: str = ""
+    """The side to record under, where layers serve more than one; empty: the layers' own."""
+
+    def under(self, side: str) -> Probe:
+        """One that writes into this one, and takes every block for one of that side."""
+        return replace(self, side=side)
 
     def record(
         self,
@@ -79,11 +85,15 @@ class Probe:
         mask: Tensor | None = None,
     ) -> None:
         held = (each.detach() for each in (queries, keys, scores, weights))
-        self.looks.append(Look(block, *held, form=form, mask=mask))
+        self.looks.append(Look(self._named(block), *held, form=form, mask=mask))
 
     def passed(self, block: str, before: Tensor, after: Tensor) -> None:
         """A layer, named by its self-attention, made the one of the other."""
-        self.states.setdefault(block.split(".")[0], [before.detach()]).append(after.detach())
+        self.states.setdefault(self._named(block).split(".")[0], [before.detach()]).append(after.detach())
+
+    def _named(self, block: str) -> str:
+        side, _, rest = block.partition(".")
+        return f"{self.side or side}.{rest}"
 
     def of(self, side: str, kind: str) -> list[Look]:
         """The looks of one side's attention of one kind, by layer."""

@@ -138,6 +138,25 @@ def test_a_model_that_copies_and_one_with_two_sources() -> None:
         assert sum(len(each.keys) for each in across) == 3 + 5
 
 
+def test_an_encoder_that_reads_two_sources_is_seen_in_each() -> None:
+    columns = (Column("source", end=True), Column("german", end=True), Column("target", end=True))
+    sizes = Shapes({name: SOURCE.size for name in ("source", "german", "target")}, columns=columns)
+    architecture = ARCHITECTURES["transformer"]
+    small = {"width": 24, "heads": 2, "feedforward": 29, "encoder_layers": 2, "decoder_layers": 1}
+    config = architecture.config(**small, combine="flat", share_encoders=True)
+    codecs = {"source": SOURCE, "german": SOURCE, "target": SOURCE}
+    model: Any = architecture.build(config, sizes).eval()
+    both = Translator(model=model, tokenizer=Tokenizer(codecs), config=BEAM, columns=columns)
+    found = both.inspect("s1 s2", also=[["s3 s4 s5"]])
+    check(found)
+    sizes_by_block = {each.block: len(each.keys) for each in found.attentions if each.block.startswith("encoder")}
+    own, german = (
+        {f"encoder.{layer}.self": 3 for layer in (0, 1)},
+        {f"encoder-german.{layer}.self": 4 for layer in (0, 1)},
+    )
+    assert sizes_by_block == own | german
+
+
 def test_an_encoder() -> None:
     """A pair, in one sequence: the weights are those that `encode` gives, and each token knows its text."""
     encoder = text_encoder(pieces())

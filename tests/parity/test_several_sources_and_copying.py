@@ -49,6 +49,8 @@ MODELS = {
     "serial": (built("transformer", SEVERAL, combine="serial"), SEVERAL),
     "parallel": (built("transformer", SEVERAL, combine="parallel", norm="post"), SEVERAL),
     "flat": (built("transformer", SEVERAL, combine="flat"), SEVERAL),
+    "one encoder": (built("transformer", SEVERAL, combine="flat", share_encoders=True), SEVERAL),
+    "rnn of one encoder": (built("rnn", SEVERAL, combine="flat", share_encoders=True), SEVERAL),
     "rnn serial": (built("rnn", SEVERAL, combine="serial", score="dot"), SEVERAL),
     "rnn parallel": (built("rnn", SEVERAL, combine="parallel", cell="lstm", input_feeding=True), SEVERAL),
     "rnn flat": (built("rnn", SEVERAL, combine="flat", feed_state=True), SEVERAL),
@@ -85,6 +87,25 @@ def rows_of(columns: tuple[Column, ...], seed: int, length: int) -> list[Any]:
 
 def padded(examples: Sequence[list[Any]], length: int = 16) -> Source:
     return Source(tuple(Padded.of(rows, length=length) for rows in zip(*examples, strict=True)))
+
+
+@pytest.mark.parametrize(("architecture", "changes"), [("transformer", {}), ("rnn", {"encoder_layers": 2})])
+def test_one_encoder_reads_every_source_of_text_alike(architecture: str, changes: dict[str, Any]):
+    """The model is as large as that of one source, and two sources that change places are attended to alike."""
+    one, two = (SOURCE, TARGET), (SOURCE, Column("german", end=True), TARGET)
+    sizes = {"source": VOCABULARY, "german": VOCABULARY, "target": VOCABULARY}
+    small = VARIANTS["transformer"][""] if architecture == "transformer" else {"width": 32}
+    shared = {"combine": "flat", "share": "all", "share_encoders": True}
+    config = ARCHITECTURES[architecture].config(**small | changes | shared)
+    torch.manual_seed(5)
+    single, both = (build_model(config, Shapes(sizes, columns=columns)).eval() for columns in (one, two))
+    assert sum(p.numel() for p in both.parameters()) == sum(p.numel() for p in single.parameters())
+    first, second = ids(1, 6, VOCABULARY), ids(2, 6, VOCABULARY)
+    target = [random.Random(3).choices(range(FIRST_WORD, VOCABULARY), k=4)]
+    batches = [pair_batch(padded([list(rows)]), target, both.symbols) for rows in ((first, second), (second, first))]
+    with torch.no_grad():
+        logits = [both(batch) for batch in batches]
+    assert torch.allclose(*logits, atol=1e-5)
 
 
 @every_model
