@@ -140,7 +140,7 @@ def test_a_model_that_copies_and_one_with_two_sources() -> None:
 
 def test_an_encoder_that_reads_two_sources_is_seen_in_each() -> None:
     columns = (Column("source", end=True), Column("german", end=True), Column("target", end=True))
-    sizes = Shapes({name: SOURCE.size for name in ("source", "german", "target")}, columns=columns)
+    sizes = Shapes(dict.fromkeys(("source", "german", "target"), SOURCE.size), columns=columns)
     architecture = ARCHITECTURES["transformer"]
     small = {"width": 24, "heads": 2, "feedforward": 29, "encoder_layers": 2, "decoder_layers": 1}
     config = architecture.config(**small, combine="flat", share_encoders=True)
