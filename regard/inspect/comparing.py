@@ -15,14 +15,14 @@ from jaxtyping import Float
 
 from regard.inspect.record import NO_WORD, Attention, Inspection, Side
 
-USUAL = "encoder.self"
 MOST_CELLS = 4_000_000
 """Heads × words that look × words looked at; beyond, no answer is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A head in which a word looks most at one word in the first text, and at another in the second."""
+    """A head in which a word looks most at one word in the first text, and at another in the second. Both are in both:
+    that a text is looked at where it differs tells nothing."""
 
     block: str
     head: int
@@ -48,16 +48,13 @@ class Turn:
 
 
 def turns(one: Inspection, other: Inspection, group: str = "") -> list[Turn]:
-    """Of one kind of attention, every head that turns a word, or the word that differs, the surest first.
-
-    By default that of the encoder to itself, or the first that the model has.
-    """
+    """Every head that turns a word, or the word that differs, the surest first: of one kind of attention, or of all
+    that look at the text."""
     found: list[Turn] = []
-    groups = [each.group for each in one.attentions]
-    group = group or (USUAL if USUAL in groups else groups[0] if groups else "")
     blocks = {each.block: each for each in other.attentions}
     for attention in one.attentions:
-        if attention.group == group and attention.block in blocks:
+        asked = attention.group == group if group else attention.keys == one.sides[0]
+        if asked and attention.block in blocks:
             found += turns_of(attention, blocks[attention.block])
     return sorted(found, key=lambda turn: -turn.sureness)
 
@@ -72,17 +69,27 @@ def turns_of(one: Attention, other: Attention) -> list[Turn]:
         if NO_WORD not in (one.queries.word_of[i], other.queries.word_of[j])
     ]
     columns = counterparts(one.keys, other.keys)
+    common = common_words(one.keys, other.keys)
     found: list[Turn] = []
     for head in range(min(one.heads, other.heads)):
         for row, twin in rows:
             first, second = one.weights[head, row], other.weights[head, twin]
             best = int(first.argmax()), int(second.argmax())
-            if best not in columns:
+            if best not in columns and best[0] in common[0] and best[1] in common[1]:
                 at = face(one.keys.tokens[best[0]]), face(other.keys.tokens[best[1]])
                 weights = float(first[best[0]]), float(second[best[1]])
                 words = face(one.queries.tokens[row]), face(other.queries.tokens[twin])
                 found.append(Turn(one.block, head, words, at, weights, distance(first, second, columns)))
     return found
+
+
+def common_words(one: Side, other: Side) -> tuple[set[int], set[int]]:
+    """The tokens of words, in each, that have an equal one in the other."""
+    sides = one, other
+    known = [{token for token, word in zip(side.tokens, side.word_of, strict=True) if word != NO_WORD} for side in sides]
+    shared = known[0] & known[1]
+    first, second = ({place for place, token in enumerate(side.tokens) if token in shared} for side in sides)
+    return first, second
 
 
 def counterparts(one: Side, other: Side) -> list[tuple[int, int]]:

@@ -199,6 +199,9 @@ def test_what_tells_two_texts_apart() -> None:
     other = attention_of("encoder.1.self", "the animal and street it is wide", {"wide": "street"})
     found = {each.words: str(each) for each in turns(tired, other)}
     assert "“tired” looks at “is” (0.80) in the first text, and “wide” at “street”" in found[("tired", "wide")]
+    # What only one of the texts has is no place to turn to.
+    at_itself = attention_of("encoder.1.self", "the animal and street it is wide", {"it": "wide", "wide": "is"})
+    assert turns(tired, at_itself) == []
     assert turns(tired, tired) == []
     assert turns(tired, attention_of("decoder.0.self", "the", {})) == []
 

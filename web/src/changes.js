@@ -40,6 +40,14 @@ export function distance(one, other, pairs) {
   return Math.max(0, 1 - common);
 }
 
+/** The places of words, in each, that have an equal one in the other; not those of symbols. */
+export function commonWords(one, other) {
+  const texts = (parts) => new Set(parts.filter((part) => part.word >= 0).map((part) => part.text));
+  const [first, second] = [texts(one), texts(other)];
+  const places = (parts) => new Set(parts.flatMap(({ text }, place) => (first.has(text) && second.has(text) ? [place] : [])));
+  return [places(one), places(other)];
+}
+
 export function bestOf(values) {
   let best = 0;
   values.forEach((value, place) => { if (value > values[best]) best = place; });
@@ -66,6 +74,7 @@ export class Twins {
     const texts = (parts) => parts.map((part) => part.text);
     this.rowPairs = counterparts(texts(this.rows), texts(this.otherRows));
     this.columnPairs = counterparts(texts(this.columns), texts(this.otherColumns));
+    this.common = commonWords(this.columns, this.otherColumns);
     this.key = [scene.doc.id, doc.id, fold.words, fold.symbols].join("/");
   }
 
@@ -90,7 +99,8 @@ export class Twins {
     const one = folded(first, attention.keys, [this.rows[row]], this.columns);
     const two = folded(second, twin.keys, [this.otherRows[this.otherRow(row)]], this.otherColumns);
     const best = [bestOf(one), bestOf(two)];
-    const turns = !this.columnPairs.some(([i, j]) => i === best[0] && j === best[1]);
+    const elsewhere = !this.columnPairs.some(([i, j]) => i === best[0] && j === best[1]);
+    const turns = elsewhere && this.common.every((places, side) => places.has(best[side]));
     return { layer: attention.layer, head, one, two, best, turns, change: distance(one, two, this.columnPairs) };
   }
 
@@ -100,16 +110,24 @@ export class Twins {
     return found.includes(null) ? null : found.sort((a, b) => b.change - a.change);
   }
 
-  /** The word that some head turns most surely from one word to another; else row 0. */
+  /** The word that some head turns most surely from one word to another, and how surely; null while it is on its way. */
   mostTurned() {
     const heads = this.layers.reduce((sum, layer) => sum + layer.heads.length, 0);
-    if (this.rows.length * this.columns.length * heads > MOST_CELLS) return 0;
+    const nothing = { row: 0, sureness: 0 };
+    if (this.rows.length * this.columns.length * heads > MOST_CELLS) return nothing;
     const words = this.rowPairs.filter(([i, j]) => this.rows[i].word >= 0 && this.otherRows[j].word >= 0);
     const scored = words.map(([row]) => [row, this.ranking(row)]);
     if (scored.some(([, ranking]) => ranking === null)) return null;
-    const best = scored.map(([row, ranking]) => [row, Math.max(...ranking.map(sureness))]);
-    return best.sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+    const best = scored.map(([row, ranking]) => ({ row, sureness: Math.max(0, ...ranking.map(sureness)) }));
+    return best.reduce((most, each) => (each.sureness > most.sureness ? each : most), best[0] ?? nothing);
   }
+}
+
+/** Of all attentions that look at the text, the block that turns a word most surely; null while they are on their way. */
+export function surestBlock(scenes, number) {
+  const found = scenes.map((scene) => [scene.block, new Twins(scene, number).mostTurned()]);
+  if (found.some(([, most]) => most === null)) return null;
+  return found.reduce((best, each) => (each[1].sureness > best[1].sureness ? each : best))[0];
 }
 
 /** How surely a head turns: what changes, as far as it knows where it looks in both. */

@@ -36,13 +36,13 @@ function usual(groups, view) {
 }
 
 export class Scene {
-  constructor(store) {
+  constructor(store, block = selection().block) {
     const chosen = selection();
     this.store = store;
     this.number = clamp(Math.round(chosen.doc), 0, store.documents.length - 1);
     this.doc = store.documents[this.number];
     this.groups = groupsOf(this.doc);
-    this.block = this.groups.has(chosen.block) ? chosen.block : usual(this.groups, chosen.view);
+    this.block = this.groups.has(block) ? block : usual(this.groups, chosen.view);
     this.layers = this.groups.get(this.block) ?? [];
     this.isMean = chosen.layer < 0 && this.layers.length > 1;
     const found = this.layers.find((attention) => attention.layer === chosen.layer);
@@ -62,6 +62,12 @@ export class Scene {
     this.columns = shownParts(this.keySide, { ...chosen, part: to });
     this.row = placeOf(this.rows, this.query);
     this.column = placeOf(this.columns, this.key);
+  }
+
+  /** Itself, and the same for every other block that looks at the text. */
+  get ofText() {
+    const others = [...this.groups].filter(([block, [first]]) => block !== this.block && first.key_side === 0);
+    return [this, ...others.map(([block]) => new Scene(this.store, block))];
   }
 
   /** A head to look into where the mean is chosen, which has no queries and keys of its own. */

@@ -1,6 +1,6 @@
 // Two sentences side by side: where a chosen word looks in each, and which heads change most.
 import { html, short, shown } from "../html.js";
-import { Twins, sureness } from "../changes.js";
+import { surestBlock, Twins, sureness } from "../changes.js";
 import { css, inkOn, signedChannels, weightChannels } from "../palette.js";
 import { nameOf } from "../scene.js";
 import { select } from "../selection.js";
@@ -42,9 +42,12 @@ export function Compare({ scene }) {
   const others = store.documents.map((doc, number) => number).filter((number) => number !== scene.number);
   const number = others.includes(chosen.other) ? chosen.other : others[0];
   const doc = store.documents[number];
+  const block = chosen.block || chosen.query >= 0 ? scene.block : surestBlock(scene.ofText, number);
+  if (block !== null && block !== scene.block) queueMicrotask(() => select({ block }));
+  if (block !== scene.block) return html`<${View} name="compare" ready=${false} title="Compare" about=${about} />`;
   const twins = new Twins(scene, number);
   const asked = twins.rows.findIndex((part) => part.tokens.includes(chosen.query));
-  const row = asked >= 0 ? asked : twins.mostTurned();
+  const row = asked >= 0 ? asked : twins.mostTurned()?.row ?? null;
   const ranking = row === null ? null : twins.ranking(row);
   const ready = ranking !== null && ranking.length > 0;
   const surest = ready ? ranking.reduce((best, each) => (sureness(each) > sureness(best) ? each : best)) : undefined;
