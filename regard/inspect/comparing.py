@@ -86,7 +86,9 @@ def turns_of(one: Attention, other: Attention) -> list[Turn]:
 def common_words(one: Side, other: Side) -> tuple[set[int], set[int]]:
     """The tokens of words, in each, that have an equal one in the other."""
     sides = one, other
-    known = [{token for token, word in zip(side.tokens, side.word_of, strict=True) if word != NO_WORD} for side in sides]
+    known = [
+        {token for token, word in zip(side.tokens, side.word_of, strict=True) if word != NO_WORD} for side in sides
+    ]
     shared = known[0] & known[1]
     first, second = ({place for place, token in enumerate(side.tokens) if token in shared} for side in sides)
     return first, second
