@@ -123,11 +123,11 @@ def bench_translate(
     draws BLEU against speed.
     """
     refuse_plot(plot)
-    from regard.bench import translate
+    from regard.bench import translate, translation_table
 
     order = translate.Order(source, reference, tuple(beam or (1, 5)), length_penalty, limit, alone, rounds, shortlist)
     results = translate.bench_translation(runs, order, console(False))
-    shown(results, translate.table, translate.plots, plot, as_json)
+    shown(results, translation_table.table, translation_table.plots, plot, as_json)
 
 
 def refuse_plot(plot: Path | None) -> None:

@@ -11,11 +11,12 @@ import pytest
 from rich.console import Console
 
 import regard
-from regard.bench import translate
+from regard.bench import translate, translation_table, translators
 from regard.bench.children import PEERS, Child, Contestant
+from regard.bench.judging import quantile, summary
 from regard.bench.machine import Peaks
 from regard.bench.peers.translating import Runner
-from regard.bench.translate import Order, bench_translation, quantile, summary
+from regard.bench.translate import Order, bench_translation
 from regard.errors import ConfigError, CorpusError
 from regard.report.picture import write_picture
 from tests.e2e.conftest import Corpus
@@ -71,7 +72,7 @@ def test_a_run_is_measured_and_ctranslate2_writes_what_it_writes(
 ) -> None:
     pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed (pip install 'regard[dev]')")
     monkeypatch.delenv("REGARD_BENCH_PEERS", raising=False)
-    monkeypatch.setattr(translate, "huggingface_contestants", left_out)
+    monkeypatch.setattr(translators, "huggingface_contestants", left_out)
     results = bench_translation([tiny_run], order_for(equally_long, shortlist=9), Console(quiet=True))
     (found,) = results["runs"]
     engines = {engine["name"]: engine for engine in found["engines"]}
@@ -93,12 +94,12 @@ def test_a_run_is_measured_and_ctranslate2_writes_what_it_writes(
     short = engines["regard fp32, shortlist 9"]["beams"][0]
     assert 0 <= short["bleu"] <= 100
     assert "share_of_peak" not in short
-    text = translate.table(results)
+    text = translation_table.table(results)
     for part in ("greedy", "beam 3", "7/7", "eole: left out", "left: left out: by this test", "1 MB"):
         assert part in text
-    write_picture(tmp_path / "speed.svg", translate.plots(results))
+    write_picture(tmp_path / "speed.svg", translation_table.plots(results))
     assert "CTranslate2 int8" in (tmp_path / "speed.svg").read_text()
-    write_picture(tmp_path / "quality.svg", translate.plots(results | {"runs": [found, found]}))
+    write_picture(tmp_path / "quality.svg", translation_table.plots(results | {"runs": [found, found]}))
     assert "BLEU against speed" in (tmp_path / "quality.svg").read_text()
 
 
@@ -131,10 +132,9 @@ def test_a_missing_option_and_a_bad_picture_are_one_line(call: Call, tiny_run: P
 
 def test_speeds_and_latencies_are_compared_within_a_round() -> None:
     """The machine is half as fast in the second round; no ratio shows it."""
-    order = Order(Path("a"), Path("b"), beams=(1,), rounds=2)
     slow, fast = ([turns_of(factor, seconds) for factor in (1, 2)] for seconds in (2.0, 1.0))
     ours, theirs = ([turn for pair in each for turn in pair] for each in (fast, slow))
-    (found,) = summary(theirs, ours, order, 10)["beams"]
+    (found,) = summary(theirs, ours, (1,), 10)["beams"]
     assert (found["ratio"], found["latency_ratio"]) == (2.0, 0.5)
     assert found["sentences_per_second"]["measurements"] == [5.0, 2.5]
     assert found["tokens_per_second"]["measurements"] == [50.0, 25.0]
