@@ -119,8 +119,8 @@ def bench_translate(
 ) -> None:
     """Measure translation: speed, latency, memory and BLEU.
 
-    regard in each precision, CTranslate2 (fp32, int8) and Hugging Face on the same weights. Of several runs, --plot
-    draws BLEU against speed.
+    regard in each precision, CTranslate2 (fp32, int8), Hugging Face and eole on the same weights. Of several runs,
+    --plot draws BLEU against speed.
     """
     refuse_plot(plot)
     from regard.bench import translate, translation_table

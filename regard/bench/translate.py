@@ -1,4 +1,4 @@
-"""Translation, ours beside CTranslate2 and Hugging Face on the same trained weights, interleaved in one run.
+"""Translation, ours beside CTranslate2, Hugging Face and eole on the same trained weights, interleaved in one run.
 
 Every contestant is a process of its own. The sentences are encoded once, by the run's own tokenizer, so that all read
 the same ids; what comes out is decoded by it and scored. Length penalty (length^α), limit and weights are the same, so

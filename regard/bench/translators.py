@@ -10,15 +10,15 @@ from typing import Any
 
 from regard.bench.children import Contestant
 from regard.bench.environments import interpreter, missing
-from regard.bench.twins import write_for_ctranslate2, write_for_huggingface
+from regard.bench.twins import write_for_ctranslate2, write_for_eole, write_for_huggingface
 from regard.decode.options import Options
 from regard.errors import ConfigError, RegardError
 from regard.loading import Opened, load_translator
+from regard.models.transformer import own_symbols
 from regard.text.tokenizer import Tokenizer
 
 OURS = "regard fp32"
 SHORTLIST = "shortlist"
-EOLE = "left out: its weights cannot be made from a run yet; `regard bench train` measures its training"
 
 
 def contestants(
@@ -33,12 +33,12 @@ def contestants(
     if shortlist:
         found += [with_shortlist(each, settings, shortlist) for each in found]
     absent: list[dict[str, Any]] = []
-    for make in (ctranslate2_contestants, huggingface_contestants):
+    for make in (ctranslate2_contestants, huggingface_contestants, eole_contestants):
         try:
             found += make(opened, folder)
         except RegardError as error:
             absent.append({"name": make.__name__.split("_")[0], "note": f"left out: {error}"})
-    return found, [*absent, {"name": "eole", "note": EOLE}]
+    return found, absent
 
 
 def precisions() -> tuple[str, ...]:
@@ -95,3 +95,16 @@ def huggingface_contestants(opened: Opened, folder: Path) -> list[Contestant]:
         "symbols": {"pad": symbols.pad, "end": symbols.end, "never": list(symbols.never)},
     }
     return [Contestant("Hugging Face generate", "huggingface_translate", python, own, optional=True)]
+
+
+def eole_contestants(opened: Opened, folder: Path) -> list[Contestant]:
+    python = interpreter("eole")
+    if not python:
+        raise ConfigError(missing("eole"))
+    write_for_eole(opened, folder / "eole")
+    symbols = own_symbols(opened.config.model, opened.tokenizer.symbols)
+    own = {
+        "folder": str(folder / "eole"),
+        "symbols": {"pad": symbols.pad, "start": symbols.start, "end": symbols.end},
+    }
+    return [Contestant("eole", "eole_translate", python, own, optional=True)]

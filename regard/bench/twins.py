@@ -1,39 +1,78 @@
 """The same weights for other libraries, in a temporary folder: CTranslate2 by `interchange/ctranslate2.py`, in the
-environment where it is installed, and Hugging Face by names.
+environment where it is installed, Hugging Face and eole by names.
 
     python -m regard.bench.twins RUN FOLDER     writes RUN for CTranslate2
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor
 
 import regard
 from regard.bench.children import one_line
 from regard.errors import ConfigError, RegardError, RunError
+from regard.interchange.ctranslate2 import NEVER, vocabulary_of, write_ctranslate2
 from regard.loading import Opened, open_model
+from regard.models.transformer import own_symbols
 from regard.nn.positions import LAYOUTS, sinusoids
 
 POSITIONS = 1024
-PLACES = {
-    "attention.output": "self_attn.out_proj",
-    "cross_attention.output": "encoder_attn.out_proj",
-    "feedforward.inner": "fc1",
-    "feedforward.outer": "fc2",
-}
-PROJECTED = {"attention": "self_attn", "cross_attention": "encoder_attn"}
-NORMS = {
-    "encoder": ("self_attn_layer_norm", "final_layer_norm"),
-    "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
-}
+EOLE_POSITIONS = 5000
+"""Rows of eole's table of sinusoids, which a file of weights may replace."""
+SIDES = {"encoder": "source", "decoder": "target"}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a library calls the parts of a layer. `{side}` is encoder or decoder, `{number}` the layer's."""
+
+    layer: str
+    last_norm: str
+    attentions: Mapping[str, str]
+    projections: tuple[str, str, str]
+    """Of queries, keys and values."""
+    output: str
+    """The projection behind an attention."""
+    feedforward: Mapping[str, str]
+    norms: Mapping[str, tuple[str, ...]]
+    """By side, in the order of the sublayers."""
+
+
+HUGGING_FACE = Names(
+    layer="model.{side}.layers.{number}",
+    last_norm="model.{side}.layer_norm",
+    attentions={"attention": "self_attn", "cross_attention": "encoder_attn"},
+    projections=("q_proj", "k_proj", "v_proj"),
+    output="out_proj",
+    feedforward={"inner": "fc1", "outer": "fc2"},
+    norms={
+        "encoder": ("self_attn_layer_norm", "final_layer_norm"),
+        "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
+    },
+)
+EOLE = Names(
+    layer="{side}.transformer_layers.{number}",
+    last_norm="{side}.layer_norm",
+    attentions={"attention": "self_attn", "cross_attention": "context_attn"},
+    projections=("linear_query", "linear_keys", "linear_values"),
+    output="final_linear",
+    feedforward={"inner": "mlp.gate_up_proj", "outer": "mlp.down_proj"},
+    norms={
+        "encoder": ("input_layernorm", "post_attention_layernorm"),
+        "decoder": ("input_layernorm", "precontext_layernorm", "post_attention_layernorm"),
+    },
+)
 
 
 def write_for_ctranslate2(run: Path, folder: Path, python: str) -> None:
@@ -47,8 +86,6 @@ def write_for_ctranslate2(run: Path, folder: Path, python: str) -> None:
 
 
 def convert(run: Path, folder: Path) -> None:
-    from regard.interchange.ctranslate2 import write_ctranslate2
-
     opened = open_model(run)
     write_ctranslate2(folder, opened.config, opened.weights(None), opened.tokenizer)
 
@@ -74,41 +111,51 @@ def write_for_huggingface(opened: Opened, folder: Path) -> dict[str, Any]:
 def in_their_names(model: Any, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Ours as Marian and Pegasus call them, with our table of positions."""
     output = weights["output_weight"]
-    sides = {"encoder": "source", "decoder": "target"}
     named: dict[str, Tensor] = {"lm_head.weight": output}
     named["final_logits_bias"] = weights.get("output_bias", output.new_zeros(len(output)))[None]
     if model.share == "all":
         named["model.shared.weight"] = output
-    for side, ours in sides.items():
+    for side, ours in SIDES.items():
         named[f"model.{side}.embed_tokens.weight"] = weights.get(f"{ours}_embedding.weight", output)
-        named[f"model.{side}.embed_positions.weight"] = positions(model, weights, ours)
-    for name, value in weights.items():
-        parts = name.split(".")
-        if parts[0] in sides or parts[0] in ("encoder_norm", "decoder_norm"):
-            named |= layer_weights(parts, value)
-    return named
+        named[f"model.{side}.embed_positions.weight"] = positions(model, weights, ours, POSITIONS)
+    return named | layers(HUGGING_FACE, weights)
 
 
-def positions(model: Any, weights: Mapping[str, Tensor], side: str) -> Tensor:
+def positions(model: Any, weights: Mapping[str, Tensor], side: str, rows: int) -> Tensor:
+    """So many sinusoids in the model's layout, or its learned table."""
     for layout in LAYOUTS:
         if model.positions == layout:
-            return sinusoids(POSITIONS, model.width, layout)
+            return sinusoids(rows, model.width, layout)
     return weights[f"{side}_embedding.positions.weight"]
 
 
-def layer_weights(parts: list[str], value: Tensor) -> dict[str, Tensor]:
-    """One weight of a layer, or of a last norm; `parts` are those of its name."""
-    *place, kind = parts
-    if len(place) == 1:
-        return {f"model.{place[0].removesuffix('_norm')}.layer_norm.{kind}": value}
-    side, number, *rest = place
-    layer, name = f"model.{side}.layers.{number}", ".".join(rest)
-    if name in PROJECTED:
-        pieces = zip("qkv", value.chunk(3), strict=True)
-        return {f"{layer}.{PROJECTED[name]}.{letter}_proj.{kind}": piece for letter, piece in pieces}
-    if rest[0] == "residuals":
-        return {f"{layer}.{NORMS[side][int(rest[1])]}.{kind}": value}
-    return {f"{layer}.{PLACES[name]}.{kind}": value}
+def layers(names: Names, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """All weights of the two stacks, with their last norms, under these names."""
+    named: dict[str, Tensor] = {}
+    for name, value in weights.items():
+        *place, kind = name.split(".")
+        if place and place[0] in (*SIDES, *(f"{side}_norm" for side in SIDES)):
+            named |= {f"{theirs}.{kind}": part for theirs, part in renamed(names, place, value)}
+    return named
+
+
+def renamed(names: Names, place: list[str], value: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """One of our weights as one of theirs, or as three: we keep the projections of an attention in one matrix."""
+    side, *number_and_part = place
+    if not number_and_part:
+        yield names.last_norm.format(side=side.removesuffix("_norm")), value
+        return
+    number, part, *rest = number_and_part
+    layer = names.layer.format(side=side, number=number)
+    if part == "residuals":
+        yield f"{layer}.{names.norms[side][int(rest[0])]}", value
+    elif part == "feedforward":
+        yield f"{layer}.{names.feedforward[rest[0]]}", value
+    elif rest:
+        yield f"{layer}.{names.attentions[part]}.{names.output}", value
+    else:
+        for projection, piece in zip(names.projections, value.chunk(3), strict=True):
+            yield f"{layer}.{names.attentions[part]}.{projection}", piece
 
 
 def their_settings(opened: Opened, weights: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -116,7 +163,7 @@ def their_settings(opened: Opened, weights: Mapping[str, Tensor]) -> dict[str, A
     symbols = opened.tokenizer.symbols
     starts = {"start": symbols.start, "end": symbols.end, "padding": symbols.pad}
     both = {"attention_heads": model.heads, "ffn_dim": model.feedforward}
-    sides = {f"{side}_{key}": value for side in NORMS for key, value in both.items()}
+    sides = {f"{side}_{key}": value for side in SIDES for key, value in both.items()}
     found = sides | {
         "encoder_layers": model.encoder_layers,
         "decoder_layers": model.decoder_layers,
@@ -135,6 +182,82 @@ def their_settings(opened: Opened, weights: Mapping[str, Tensor]) -> dict[str, A
         found["decoder_vocab_size"] = len(weights["output_weight"])
         found["share_encoder_decoder_embeddings"] = model.share == "all"
     return found
+
+
+def write_for_eole(opened: Opened, folder: Path) -> None:
+    """A directory that eole's own loader reads: config.json, vocab.json and the weights."""
+    weights = opened.weights(None)
+    refuse_for_eole(opened, weights)
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(eole_config(opened)))
+    (folder / "vocab.json").write_text(json.dumps(eole_vocabularies(opened)))
+    named = {name: value.contiguous().clone() for name, value in in_eole_names(opened, weights).items()}
+    save_file(named, folder / "model.00.safetensors")
+
+
+def refuse_for_eole(opened: Opened, weights: Mapping[str, Tensor]) -> None:
+    model: Any = opened.config.model
+    if model.architecture != "transformer" or opened.config.word_vectors.file or len(opened.shapes.sources) > 1:
+        raise ConfigError("eole has no counterpart of this model")
+    if "output_weight" not in weights:
+        raise ConfigError("eole has no counterpart of a model that copies")
+    if model.norm != "pre":
+        raise ConfigError(f"eole's decoder is pre-norm, and this run has model.norm={model.norm!r}")
+    for key in ("key_width", "value_width"):
+        if getattr(model, key) not in (0, model.width / model.heads):
+            raise ConfigError(f"eole's heads have width / heads, and this run has model.{key}={getattr(model, key)}")
+    if model.start == "padding":
+        raise ConfigError("eole's decoder does not look at padding, and model.start='padding' begins with it")
+
+
+def eole_config(opened: Opened) -> dict[str, Any]:
+    model: Any = opened.config.model
+    shared = {"share_embeddings": model.share == "all", "share_decoder_embeddings": model.share != "none"}
+    shape = {
+        "architecture": "transformer",
+        "hidden_size": model.width,
+        "transformer_ff": model.feedforward,
+        "heads": model.heads,
+        "add_qkvbias": model.bias,
+        "add_final_linear_bias": model.bias,
+        "add_ffnbias": True,
+        "generator_bias": True,
+        "embeddings": {"word_vec_size": model.width, "position_encoding_type": "SinusoidalInterleaved"},
+        "encoder": {"layers": model.encoder_layers},
+        "decoder": {"layers": model.decoder_layers},
+    }
+    vocabularies = {"src_vocab": "unused", "tgt_vocab": "unused", "share_vocab": model.share == "all", "data": {}}
+    return vocabularies | {"model": shape | shared, "training": {"compute_dtype": "fp32"}}
+
+
+def eole_vocabularies(opened: Opened) -> dict[str, Any]:
+    """A name for each id, no two alike; and which of them are symbols."""
+    tokenizer, start = opened.tokenizer, own_symbols(opened.config.model, opened.tokenizer.symbols).start
+    source, target = (vocabulary_of(codec) for codec in (tokenizer.source, tokenizer.target))
+    symbols = tokenizer.symbols
+    specials = {"pad_token": symbols.pad, "bos_token": symbols.start, "eos_token": symbols.end}
+    if symbols.unknown is not None:
+        specials["unk_token"] = symbols.unknown
+    named = {name: target[index] for name, index in specials.items()}
+    return {"src": source, "tgt": target, "specials": named, "decoder_start_token": target[start]}
+
+
+def in_eole_names(opened: Opened, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Ours as eole calls them. What it shares it reads once; what we never generate has a bias of all but −∞, and its
+    table of positions, to which it adds scaled embeddings, is replaced by ours."""
+    model: Any = opened.config.model
+    output = weights["output_weight"]
+    bias = weights.get("output_bias", output.new_zeros(len(output))).clone()
+    bias[list(opened.tokenizer.symbols.never)] = NEVER
+    named = {"generator.bias": bias, "src_emb.embeddings.weight": weights.get("source_embedding.weight", output)}
+    if model.share != "all":
+        named["tgt_emb.embeddings.weight"] = weights.get("target_embedding.weight", output)
+    if model.share == "none":
+        named["generator.weight"] = output
+    for theirs, ours in (("src", "source"), ("tgt", "target")):
+        table = positions(model, weights, ours, EOLE_POSITIONS)[:EOLE_POSITIONS]
+        named[f"{theirs}_emb.pe.pe"] = F.pad(table, (0, 0, 0, EOLE_POSITIONS - len(table)))[:, None]
+    return named | layers(EOLE, weights)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import rich
 import torch
 from rich.console import Console
 
-from regard.bench import environments, machine, translate, twins
+from regard.bench import environments, machine, translate
 from regard.bench.children import Child, Contestant, PeerError
 from regard.bench.peers import multiplying
 from regard.bench.peers.multiplying import rate
@@ -36,15 +36,13 @@ from regard.bench.train import (
 from regard.config import Config
 from regard.data.batch import Batch
 from regard.errors import ConfigError, CorpusError, RunError
-from regard.loading import Opened
 from regard.models import ARCHITECTURES, Shapes, TransformerConfig
-from regard.models.costs import build_model, model_on_paper, multiplications
-from regard.models.parameters import parameters_of
+from regard.models.costs import model_on_paper, multiplications
 from regard.report.picture import write_picture
 from regard.tasks.pairs import Pairs
-from regard.text.codecs import WordCodec
-from regard.text.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
+from regard.text.tokenizer import END, PAD, START, UNKNOWN
 from tests.decodables import collated
+from tests.unit.test_twins import opened
 
 WORDS = 43
 SHAPE = {"width": 22, "heads": 2, "feedforward": 29, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
@@ -312,60 +310,6 @@ def test_what_cannot_be_timed_is_refused_before_it_starts(tmp_path: Path) -> Non
         bench_training(tmp_path, 1.0, 1, Console(quiet=True), ["huge"])
     with pytest.raises(CorpusError, match=r"train\.en\.gz is not there; give --data"):
         bench_training(tmp_path, 1.0, 1, Console(quiet=True))
-
-
-# --- the same weights for others
-
-
-def opened(**changes: Any) -> Opened:
-    """A small model's directory, as it would be opened."""
-    shape = {"width": 8, "heads": 2, "feedforward": 5, "encoder_layers": 1, "decoder_layers": 1}
-    config = Config(preset="none", model=TransformerConfig(**shape | changes))
-    shapes = Shapes({"source": 7, "target": 7})
-    weights = parameters_of(build_model(config.model, shapes))
-    words = WordCodec(["a", "b", "c"])
-    return Opened(Path("run"), config, Tokenizer.pair(words, words), shapes, lambda _: weights)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"bias": False}, "Marian and Pegasus have biases everywhere"),
-        ({"key_width": 3}, "heads of width / heads"),
-        ({"share": "none"}, "share matrices, and model.share='none' does not"),
-        ({"share": "target", "norm": "pre"}, "model.share='target' does not"),
-    ],
-)
-def test_what_hugging_face_has_no_model_for_is_left_out_with_a_reason(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        twins.write_for_huggingface(opened(**changes), tmp_path / "model")
-    assert not (tmp_path / "model").exists()
-
-
-def test_models_of_other_kinds_are_left_out_with_a_reason(tmp_path: Path) -> None:
-    plain = opened()
-    other = replace(plain, config=Config(preset="none", model=ARCHITECTURES["rnn"].config()))
-    with pytest.raises(ConfigError, match="Hugging Face has no counterpart of this model"):
-        twins.write_for_huggingface(other, tmp_path / "model")
-    weights = {f"inner.{name}": value for name, value in plain.weights(None).items()}
-    with pytest.raises(ConfigError, match="Hugging Face has no counterpart of a model that copies"):
-        twins.write_for_huggingface(replace(plain, weights=lambda _: weights), tmp_path / "model")
-
-
-def test_hugging_face_gets_a_file_and_settings(tmp_path: Path) -> None:
-    found = twins.write_for_huggingface(opened(norm="post"), tmp_path / "model")
-    assert (found["vocab_size"], found["d_model"], found["decoder_start_token_id"]) == (7, 8, START)
-    assert found["share_encoder_decoder_embeddings"]
-    assert (tmp_path / "model" / "model.safetensors").is_file()
-
-
-def test_a_conversion_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
-    """The child opens no run; what it says is what the table says."""
-    with pytest.raises(RunError, match=r"is not a run: it has no config\.json") as caught:
-        twins.write_for_ctranslate2(tmp_path, tmp_path / "model", sys.executable)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_run_that_does_not_translate_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
