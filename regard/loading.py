@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.checkpoint import Signatures, committed_steps, load_weights, signatures_of
+from regard.checkpoint import Signatures, committed_steps, is_committed, load_weights, signatures_of
 from regard.config import Config, build_config, limits_of, task_of
 from regard.data.columns import Column, Example, joined_names, wrapped
 from regard.data.config import CorpusConfig
@@ -31,7 +31,7 @@ from regard.models.costs import build_model, model_on_paper, parameters_in
 from regard.models.interface import Limits, Shapes
 from regard.models.parameters import load_parameters, parameters_of
 from regard.naming import named
-from regard.native.precision import chosen_engine
+from regard.native.precision import chosen_engine, key_of
 from regard.run import CONFIG, RunDirectory
 from regard.tasks.interface import Examples, Trained
 from regard.tasks.reader import too_long
@@ -181,8 +181,18 @@ def load_trained(
     opened = open_model(folder, checkpoint)
     trained = trained_for(load_model(opened), opened.tokenizer, opened.config, opened.seen)
     results = None if opened.kind or precision is not None else results_of(folder)
-    engine = chosen_engine(trained.model, precision, results, folder)
+    engine = chosen_engine(trained.model, precision, results, folder, partial(weights_keys, folder, opened.config))
     return replace(trained, engine=engine, shortlists=cache(partial(shortlist_of, opened))), opened.config
+
+
+def weights_keys(path: Path, config: Config) -> set[str]:
+    """The hashes of all weights that a run can be opened with. Published weights have no others than those opened."""
+    if is_published(path):
+        return set()
+    run = RunDirectory.open(path)
+    folders = [run.checkpoints / str(step) for step in committed_steps(run.checkpoints)]
+    folders += [run.final] if is_committed(run.final) else []
+    return {key_of(load_weights(folder, moving_average=config.train.ema > 0, verify=False)) for folder in folders}
 
 
 def shortlist_of(opened: Opened, best: int) -> Shortlist:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regard.config import task_of
 from regard.data.store import Store
 from regard.errors import ConfigError, RunError
-from regard.loading import load_trained, results_of
+from regard.loading import load_trained, results_of, weights_keys
 from regard.native.precision import MOST_MOVED, chosen_engine, may_be_default, weights_key
 from regard.run import RunDirectory
 from regard.tasks.interface import Examples, ignore, measured
@@ -27,7 +28,7 @@ def quantise_run(path: Path, progress: Callable[[int], None] = ignore) -> dict[s
             f"{path} has not ended, so there are no final weights to quantise; `--resume` its training first"
         )
     trained, config = load_trained(path, precision="fp32")
-    engine = chosen_engine(trained.model, "int8", run=path)
+    engine = chosen_engine(trained.model, "int8", run=path, keys=partial(weights_keys, path, config))
     store = Store.open(run.store)
     texts = store.valid_texts()
     examples = Examples(store.valid_examples(), texts, texts.pop("tag"))

@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 import torch
 
+from regard.checkpoint import Checkpoint, save_checkpoint
+from regard.config import Config
 from regard.data import array_file
-from regard.errors import ConfigError
+from regard.errors import CheckpointError, ConfigError
+from regard.loading import weights_keys
 from regard.models import Transformer, TransformerConfig
+from regard.models.parameters import parameters_of
 from regard.native import library as native
 from regard.native import precision
 from regard.native.packing import expected_arrays, packed_arrays
+from regard.run import RunDirectory
 from tests.native_engine import needs_native, random_transformer
 
 BOTH = ("fp32", "int8")
@@ -175,3 +180,39 @@ def test_a_run_that_cannot_be_written_is_packed_each_time(tmp_path: Path):
     found = precision.kept_arrays(model, "int8", tmp_path)
     assert all(np.array_equal(found[name], array) for name, array in packed_arrays(model, "int8").items())
     assert (tmp_path / "native").read_text() == "no folder"
+
+
+def test_packed_weights_go_when_their_own_have_gone(tmp_path: Path):
+    """Of the same precision alone, only with new ones, and not from under a process that has them mapped."""
+    first, second, third = (random_transformer("even", seed=seed) for seed in (3, 5, 7))
+    names = [f"{precision.weights_key(model)}.bin" for model in (first, second, third)]
+    there = {precision.weights_key(first)}
+
+    def unreadable() -> set[str]:
+        raise CheckpointError("model.safetensors is cut")
+
+    def left() -> set[str]:
+        return {path.name for path in (tmp_path / "native").iterdir()}
+
+    precision.kept_arrays(first, "int8", tmp_path, lambda: there)
+    precision.kept_arrays(second, "int8", tmp_path, unreadable)
+    precision.kept_arrays(second, "fp32", tmp_path, lambda: there)
+    (tmp_path / "native" / "int8-notes.bin").touch()
+    fixed = {f"fp32-{names[1]}", "int8-notes.bin"}
+    assert left() == {f"int8-{names[0]}", f"int8-{names[1]}"} | fixed
+    mapped = precision.kept_arrays(second, "int8", tmp_path, lambda: there)
+    assert left() == {f"int8-{names[0]}", f"int8-{names[1]}"} | fixed
+    precision.kept_arrays(third, "int8", tmp_path, lambda: there)
+    assert left() == {f"int8-{names[0]}", f"int8-{names[2]}"} | fixed
+    assert all(np.array_equal(mapped[name], array) for name, array in packed_arrays(second, "int8").items())
+
+
+def test_the_weights_of_a_run_are_its_checkpoints_and_its_last(tmp_path: Path):
+    models = [random_transformer("even", seed=seed) for seed in (3, 5, 7)]
+    run, config = RunDirectory.create(tmp_path / "run", resume=False), Config(preset="none", model=models[0].config)
+    run.write_config({})
+    for step, model in ((20, models[0]), (30, models[1])):
+        save_checkpoint(run.checkpoints, Checkpoint(step, parameters_of(model), {}, {}))
+    assert weights_keys(run.path, config) == {precision.weights_key(model) for model in models[:2]}
+    run.write_final(40, parameters_of(models[2]), {})
+    assert weights_keys(run.path, config) == {precision.weights_key(model) for model in models}
