@@ -27,7 +27,9 @@ from regard.errors import ConfigError, RunError
 from regard.files import canonical_json, make_directory, read_json_object, write_atomically
 from regard.loading import load_translator, read_run
 from regard.models import ARCHITECTURES
+from regard.models.interface import Compiled
 from regard.naming import counted
+from regard.native.packing import PRECISIONS
 from regard.progress import counting
 from regard.run import DISTILLED, RunDirectory
 from regard.session.order import Order
@@ -65,12 +67,18 @@ class Teacher:
     """The hash of its checkpoint's manifest, which holds the hashes of its files."""
 
     @classmethod
-    def open(cls, path: Path) -> Teacher:
+    def open(cls, path: Path, precision: str | None = None) -> Teacher:
+        """`precision` is that of its translations; None: its own."""
         run, config, document = read_run(path)
         if config.task != "translate" or len(task_of(config).columns(config.data)) != 2 or config.data.copy:
             raise ConfigError(f"{path} does not translate from one source alone, so nothing can be learnt from it here")
         weights = hashlib.sha256((run.weights_folder() / MANIFEST).read_bytes()).hexdigest()
-        return cls(path, config, Path(document["data"]["base"]), load_translator(path), weights)
+        return cls(path, config, Path(document["data"]["base"]), load_translator(path, precision=precision), weights)
+
+    @property
+    def precision(self) -> str:
+        model = self.translator.model
+        return model.precision if isinstance(model, Compiled) else "fp32"
 
     def rows(self, corpus: CorpusConfig) -> Iterator[tuple[str, str]]:
         """Its pairs, each text in one line; without those whose source is blank."""
@@ -82,7 +90,7 @@ class Teacher:
 
 def distill(lesson: Lesson, console: Console) -> dict[str, Any]:
     """Translates what is not translated yet, trains the student, and gives its results."""
-    teacher = Teacher.open(lesson.teacher)
+    teacher = Teacher.open(lesson.teacher, noted_precision(lesson))
     table = student_table(teacher, lesson)
     build_config(table)  # a setting that is wrong is better known now than after the night
     run = RunDirectory.create(lesson.out, resume=lesson.resume)
@@ -136,6 +144,16 @@ def absolute(corpora: Sequence[CorpusConfig], base: Path) -> list[dict[str, Any]
     ]
 
 
+def noted_precision(lesson: Lesson) -> str | None:
+    """That of the translations which are there, to which the rest keep: the teacher's own may be another by now
+    (`regard quantise`). None where there are none, or no such precision, which `note_order` refuses."""
+    path = lesson.out / DISTILLED / ORDER
+    if not lesson.resume or not path.is_file():
+        return None
+    found = read_json_object(path, "Choose another --out.").get("precision")
+    return found if found in PRECISIONS else None
+
+
 def note_order(folder: Path, teacher: Teacher, lesson: Lesson) -> None:
     """What the translations come from; RunError where those that are there come from something else."""
     beam = teacher.config.decode.beam if lesson.beam is None else lesson.beam
@@ -143,6 +161,7 @@ def note_order(folder: Path, teacher: Teacher, lesson: Lesson) -> None:
         "teacher": str(teacher.path.resolve()),
         "weights": teacher.weights,
         "beam": beam,
+        "precision": teacher.precision,
         "corpora": [corpus.to_table() for corpus in teacher.config.data.train],
     }
     path = folder / ORDER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ import regard
 from regard import distill
 from regard.config import Config
 from regard.decode.translate import Translator
-from regard.errors import ConfigError
+from regard.errors import ConfigError, RunError
+from regard.loading import load_trained
+from regard.native.precision import weights_key
 from tests.e2e.conftest import Corpus
 from tests.e2e.toolbox import TINY, Outcome, chosen
+from tests.native_engine import needs_native
 
 Call = Callable[..., Outcome]
 STUDENT = [*chosen({key: value for key, value in TINY.items() if not key.startswith("tokenizer.")}), "--quiet"]
@@ -87,6 +91,35 @@ def test_an_interrupted_lesson_goes_on_where_it_was(
     asked.clear()
     call(*order, "--resume").done()
     assert asked == []
+
+
+@needs_native
+def test_translations_keep_the_precision_that_they_began_with(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The teacher's default changes between the two sessions, as `regard quantise` changes it."""
+    teacher, quiet = tmp_path / "teacher", Console(quiet=True)
+    shutil.copytree(tiny_run, teacher)
+    used: list[str] = []
+    monkeypatch.setattr(distill, "translate_all", lambda opened, *_: used.append(opened.precision))
+    monkeypatch.setattr(distill, "start", lambda *_, **__: {})
+
+    def teach(out: str, resume: bool = False) -> None:
+        distill.distill(distill.Lesson(teacher, {"preset": "tiny"}, tmp_path / out, resume=resume), quiet)
+
+    teach("first")
+    noted = {"bleu": 30.0, "fp32_bleu": 30.0, "weights": weights_key(load_trained(tiny_run)[0].model)}
+    results = json.loads((teacher / "results.json").read_text())
+    (teacher / "results.json").write_text(json.dumps(results | {"int8": noted}))
+    teach("second")
+    teach("first", resume=True)
+    (teacher / "results.json").write_text(json.dumps(results))
+    teach("second", resume=True)
+    assert used == ["fp32", "int8", "fp32", "int8"]
+    order = tmp_path / "second" / "distilled" / "order.json"
+    order.write_text(json.dumps(json.loads(order.read_text()) | {"precision": "int4"}))
+    with pytest.raises(RunError, match=r"precision was 'int4' and is now 'fp32'\. Choose another --out"):
+        teach("second", resume=True)
 
 
 @pytest.mark.parametrize(
