@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 from regard.native import build, library
 from tests.native_engine import needs_native
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_without_a_compiler_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -38,6 +43,32 @@ def test_the_command_fails_in_one_line_and_says_that_all_works_without(tmp_path:
     assert found.returncode == 1
     assert len(found.stderr.splitlines()) == 1
     assert "Everything works without it, only more slowly." in found.stderr
+
+
+def test_an_installation_without_a_compiler_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The build hook in a checkout with a library of other sources; hatchling, which calls it, is a stand-in."""
+    native = tmp_path / "regard" / "native"
+    native.mkdir(parents=True)
+    for name in ("build.py", "_native.so"):
+        (native / name).write_bytes(Path(build.__file__).read_bytes() if name == "build.py" else b"old")
+    for name in ("hatchling", "hatchling.builders", "hatchling.builders.hooks", "hatchling.builders.hooks.plugin"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    interface: Any = ModuleType("hatchling.builders.hooks.plugin.interface")
+    interface.BuildHookInterface = dict  # what it is made of is not used, and it can be subscripted
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["NativeHook"]()
+    said: list[str] = []
+    hook.target_name, hook.root, hook.app = "wheel", str(tmp_path), SimpleNamespace(display_warning=said.append)
+    build_data: dict[str, Any] = {"artifacts": []}
+    hook.initialize("standard", build_data)
+    assert said == [
+        "regard: without the native engine, which only makes it faster: there is neither cc nor gcc nor clang; "
+        "install a C compiler, for example with `apt-get install gcc libc6-dev`"
+    ]
+    assert build_data == {"artifacts": []}  # a wheel for any machine
+    assert [path.name for path in native.iterdir()] == ["build.py"]
 
 
 def test_a_library_that_is_not_there_or_is_none_is_refused_with_the_remedy(tmp_path: Path):
