@@ -1,7 +1,7 @@
 """CTranslate2's `Translator`. Needs ctranslate2 only: the process holds no torch.
 
 How sentences are batched, and whether the threads share a sentence or take one each, is tried on a few sentences before
-anything is timed, and the fastest way is taken. One sentence alone has all threads.
+anything is timed, and the fastest way is taken; and so is, for one sentence alone, whether it has all threads or one.
 """
 
 # pyright: reportMissingImports=false
@@ -23,23 +23,31 @@ class Peer:
         self.version = ctranslate2.__version__
         threads, kind = settings["threads"], settings["compute_type"]
         load = {"device": "cpu", "compute_type": kind}
-        self.single = ctranslate2.Translator(settings["folder"], **load, inter_threads=1, intra_threads=threads)
-        self.many = self.single
-        self.way = BATCHES[0]
-        ways = [(self.single, way) for way in BATCHES]
+        together = ctranslate2.Translator(settings["folder"], **load, inter_threads=1, intra_threads=threads)
+        models = [together]
         if threads > 1:
-            apart = ctranslate2.Translator(settings["folder"], **load, inter_threads=threads, intra_threads=1)
-            ways += [(apart, way) for way in BATCHES]
-        self.many, self.way = self.fastest(ways, settings["probe"])
-        shared = "one sentence" if self.many is self.single else "a batch each"
-        self.batches = f"{self.way[0]:,} {self.way[1]}, threads for {shared}"
+            models += [ctranslate2.Translator(settings["folder"], **load, inter_threads=threads, intra_threads=1)]
+        self.alone = self.many = together
+        self.way, probe = BATCHES[0], settings["probe"]
+        self.many, self.way = self.fastest([(model, way) for model in models for way in BATCHES], [probe])
+        many, way = self.many, self.way
+        self.alone, _ = self.fastest([(model, way) for model in models], [[each] for each in probe[:8]])
+        self.many, self.way = many, way
+        shared = "one sentence" if self.many is together else "a batch each"
+        alone = "all threads" if self.alone is together else "one thread"
+        self.batches = f"{self.way[0]:,} {self.way[1]}, threads for {shared}; {alone} for a sentence alone"
 
-    def fastest(self, ways: list[tuple[Any, tuple[int, str]]], probe: list[list[int]]) -> tuple[Any, tuple[int, str]]:
-        """By a greedy search, tried twice each."""
+    def fastest(
+        self, ways: list[tuple[Any, tuple[int, str]]], probes: list[list[list[int]]]
+    ) -> tuple[Any, tuple[int, str]]:
+        """By a greedy search of all probes, tried twice each."""
         taken: list[float] = []
-        for self.many, self.way in ways * 2:
+        for model, self.way in ways * 2:
+            self.alone = self.many = model
+            works = [self.prepare(probe, 1) for probe in probes]
             started = time.perf_counter()
-            self.run(self.prepare(probe, 1))
+            for work in works:
+                self.run(work)
             taken.append(time.perf_counter() - started)
         totals = [min(taken[place], taken[place + len(ways)]) for place in range(len(ways))]
         return ways[totals.index(min(totals))]
@@ -52,7 +60,7 @@ class Peer:
     def run(self, prepared: tuple[list[list[str]], int, int]) -> list[list[int]]:
         sentences, beam, longest = prepared
         alone = len(sentences) == 1
-        found = (self.single if alone else self.many).translate_batch(
+        found = (self.alone if alone else self.many).translate_batch(
             sentences,
             beam_size=beam,
             length_penalty=self.penalty,
