@@ -1,0 +1,150 @@
+"""Units through the model, side by side: searched, looked at again where that is asked for, and read as text.
+
+A translation is batch-invariant: a source is padded to a length that depends on it alone (`batches.py`), only equal
+padded lengths are encoded together, and inside the model a row's bits do not depend on other rows (`nn/linear.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import torch
+
+from regard.data.batch import Padded, Source, moved
+from regard.data.shortlist import Shortlist
+from regard.decode.batches import batches_by_length, padded_length, places_free
+from regard.decode.candidates import Hypothesis
+from regard.decode.forced import Forced, force
+from regard.decode.job import Job
+from regard.decode.reading import Reading
+from regard.decode.record import Recorder
+from regard.decode.request import Request, name_of
+from regard.decode.search import nothing_found
+from regard.decode.stepper import stepper_for
+from regard.decode.translation import Translation
+from regard.decode.units import Unit
+from regard.models.interface import Attentive, Decodable
+from regard.models.modes import evaluating
+
+MOST_UNITS = 4096
+"""Units that are searched and looked at in one go: a line of a megabyte has a hundred thousand."""
+MOST_SHORTLISTED = 96
+"""Sentences that are searched at once with a shortlist each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitSearch:
+    """A model with what one call asks of it."""
+
+    job: Job
+    model: Decodable
+    reading: Reading
+    shortlist: Shortlist | None
+    max_source_positions: int | None
+    """The most source positions that the model can take, all symbols counted; padding stays within it."""
+    max_target: int | None
+    """The most target tokens the model gives, end symbol counted."""
+    device: torch.device | str
+
+    def translations(self, units: Sequence[Unit], progress: Callable[[float], None]) -> list[Translation]:
+        """So many at a time, for the search and the looks hold much of each; no bit depends on where one begins."""
+        done: list[Translation] = []
+        for begin in range(0, len(units), MOST_UNITS):
+            some = units[begin : begin + MOST_UNITS]
+            done += self._translate_some(some, share_of(progress, begin, len(some), len(units)))
+        return done
+
+    def _translate_some(self, units: Sequence[Unit], progress: Callable[[float], None]) -> list[Translation]:
+        recorder = Recorder() if self.job.tree else None
+        with evaluating(self.model):
+            hypotheses, numbers = self.hypotheses(units, recorder, progress)
+            looks = self._look(units, hypotheses)
+        reading, translations = self.reading, list[Translation]()
+        for number, (unit, found) in enumerate(zip(units, hypotheses, strict=True)):
+            best, *others = (
+                reading.translation(unit, one, looks.get((number, rank)), self.job) for rank, one in enumerate(found)
+            )
+            tree = reading.tree(recorder, numbers[number], unit, self.job)
+            translations.append(replace(best, alternatives=tuple(others), tree=tree))
+        return translations
+
+    def hypotheses(
+        self, units: Sequence[Unit], recorder: Recorder | None, progress: Callable[[float], None]
+    ) -> tuple[list[list[Hypothesis]], list[int]]:
+        """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
+        stepper, bounds = stepper_for(self.model, self.job.config, recorder), self.job
+        if self.shortlist is not None:  # each sentence has its own part of the output matrix
+            bounds = replace(bounds, batch_size=min(bounds.batch_size or MOST_SHORTLISTED, MOST_SHORTLISTED))
+        waiting = sorted(range(len(units)), key=lambda number: max(units[number].lengths))
+        asked: dict[int, int] = {}
+        found: dict[int, list[Hypothesis]] = {}
+        while waiting or stepper.is_busy:
+            open_lengths = [max(units[asked[number]].lengths) for number in stepper.open]
+            count = places_free(open_lengths, [max(units[number].lengths) for number in waiting[-1:]], bounds)
+            some = [waiting.pop() for _ in range(min(count, len(waiting)))]
+            asked |= zip(stepper.admit([self._request(units[number]) for number in some]), some, strict=True)
+            stepper.step()
+            done = stepper.finished()
+            for number, hypotheses in done.items():
+                if not hypotheses:
+                    raise nothing_found(f"{units[asked[number]].text!r}", self.job.config)
+                found[asked[number]] = hypotheses
+            if done:
+                progress(len(found) / len(units))
+        numbers = {unit: number for number, unit in asked.items()}
+        return [found[number] for number in range(len(units))], [numbers[number] for number in range(len(units))]
+
+    def padded(self, units: Sequence[Unit]) -> Source:
+        """Each source to a length that depends on its own alone; all of these units have the same."""
+        inputs: list[Padded] = []
+        for rows in zip(*((unit.ids, *unit.further) for unit in units), strict=True):
+            length = padded_length(max(map(len, rows)))
+            inputs.append(Padded.of(rows, length=min(length, self.max_source_positions or length)))
+        return moved(Source(tuple(inputs)), self.device)
+
+    def _request(self, unit: Unit) -> Request:
+        config, demands = self.job.config, unit.demands
+        limit = config.limit(len(unit.ids))
+        if self.max_target is not None:
+            limit = min(limit, self.max_target)
+        request = Request(self.padded([unit]), limit, demands, name_of(unit.ids) if config.sample else 0)
+        if self.shortlist is None:
+            return request
+        asked = (*demands.prefix, *chain.from_iterable(demands.phrases), self.model.symbols.end)
+        return replace(request, candidates=self.shortlist.of(unit.ids, asked))
+
+    def _look(self, units: Sequence[Unit], hypotheses: Sequence[Sequence[Hypothesis]]) -> dict[tuple[int, int], Forced]:
+        """Where the model looked for each hypothesis: it is asked again, so that the search is the same for all."""
+        job = self.job
+        in_full = job.heads is not None or job.trace > 0
+        for_all = in_full or (job.attention and isinstance(self.model, Attentive))
+        asked = [
+            (number, rank)
+            for number, found in enumerate(hypotheses)
+            for rank in range(len(found))
+            if for_all or (units[number].aligned and rank == 0)
+        ]
+        lengths = {place: units[number].lengths for place, (number, _) in enumerate(asked)}
+        looks: dict[tuple[int, int], Forced] = {}
+        for places in batches_by_length(lengths, job.batch_tokens, job.batch_size):
+            ones = [hypotheses[number][rank] for number, rank in (asked[place] for place in places)]
+            answers = force(
+                self.model,
+                self.padded([units[asked[place][0]] for place in places]),
+                [one.tokens for one in ones],
+                ended=[len(one.token_scores) > len(one.tokens) for one in ones],
+                look=True,
+                best=job.trace,
+            )
+            if job.attention and not in_full:  # of a whole test set, every head would fill the memory
+                for forced in answers:
+                    forced.fold()
+            looks |= zip((asked[place] for place in places), answers, strict=True)
+        return looks
+
+
+def share_of(progress: Callable[[float], None], before: int, count: int, total: int) -> Callable[[float], None]:
+    """What tells of `count`, behind `before`, as a share of all."""
+    return lambda share: progress((before + share * count) / total)
