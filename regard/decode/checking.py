@@ -3,21 +3,26 @@ is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from regard.data.columns import SOURCE
 from regard.decode.alignment import word_starts
 from regard.decode.coverage import doubts
+from regard.decode.joining import Joint, merged
 from regard.decode.options import ignore
 from regard.decode.preparing import Preparing
-from regard.decode.translation import BLANK, Translation, joined, joined_alignment, merged
+from regard.decode.translation import BLANK, Translation
 from regard.decode.unit_search import UnitSearch
 from regard.decode.units import Line, Unit
 from regard.text.documents.part import has_words
 from regard.text.inline import without_marks
 from regard.text.keep import around
 from regard.text.placeholders import changed_numbers
+
+MOST_UNITS = 4096
+"""Units that are searched in one go: a line of a megabyte has a hundred thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +32,33 @@ class Checking:
     preparing: Preparing
     search: UnitSearch
 
-    def translations(self, units: Sequence[Unit], progress: Callable[[float], None] = ignore) -> list[Translation]:
+    def lines(
+        self, lines: Sequence[Line | None], units: Iterable[Unit], progress: Callable[[float], None]
+    ) -> list[Translation]:
+        """One for each line from its `units`, which are asked for as they are searched. `progress` is told the share
+        of the units that are done."""
+        done = self._translations(units, sum(len(line.parts) for line in lines if line is not None), progress)
+        return [BLANK if line is None else self._finished(line, islice(done, len(line.parts))) for line in lines]
+
+    def _translations(
+        self, units: Iterable[Unit], total: int, progress: Callable[[float], None] = ignore
+    ) -> Iterator[Translation]:
+        """So many units at a time, for the search holds much of each; no bit depends on where one begins."""
+        rest, before = iter(units), 0
+        while some := list(islice(rest, MOST_UNITS)):
+            yield from self._kept(some, share_of(progress, before, len(some), total))
+            before += len(some)
+
+    def _kept(self, units: Sequence[Unit], progress: Callable[[float], None]) -> list[Translation]:
         """Each unit; where what must be kept did not come out, around it."""
-        asked = [unit for unit in units if unit.ids]
-        done = iter(self.search.translations(asked, progress))
+        done = iter(self.search.translations([unit for unit in units if unit.ids], progress))
         found = [self._doubted(unit, next(done)) if unit.ids else replace(BLANK, text=unit.text) for unit in units]
         for number, unit in enumerate(units):
             if unit.ids and unit.keep and lost(unit, found[number]):
                 found[number] = self._around(unit)
         return found
 
-    def finished(self, line: Line, parts: Sequence[Translation]) -> Translation:
+    def _finished(self, line: Line, parts: Iterable[Translation]) -> Translation:
         """The translation of a line from those of its parts, with its tags, and with what is suspicious about it."""
         job, joiner = self.preparing.job, self.preparing.tokenizer.joiner
         whole = merged(line, parts, joiner)
@@ -67,22 +88,23 @@ class Checking:
         fragments = around(unit.text, unit.keep.spans(unit.text))
         wanted = [fragment.text for fragment in fragments if not fragment.keep]
         parts = [self.preparing.unit(text, first=unit.first and place == 0) for place, text in enumerate(wanted)]
-        translated = iter(self.translations([replace(part, aligned=unit.aligned) for part in parts]))
-        done = [
-            replace(BLANK, text=fragment.text, tokens=(fragment.text,)) if fragment.keep else next(translated)
-            for fragment in fragments
-        ]
-        text = "".join(one.text for one in done)
-        pairs, joiner = (
-            zip((fragment.text for fragment in fragments), done, strict=True),
-            self.preparing.tokenizer.joiner,
-        )
-        whole = joined(done, text, joined_alignment(list(pairs), unit.text, text, joiner))
+        parts = [replace(part, aligned=unit.aligned) for part in parts]
+        translated, joint, joiner = self._translations(parts, len(parts)), Joint(), self.preparing.tokenizer.joiner
+        for one in fragments:
+            joint.add(replace(BLANK, text=one.text, tokens=(one.text,)) if one.keep else next(translated))
+        text = "".join(joint.texts)
+        alignment = joint.alignment([fragment.text for fragment in fragments], unit.text, text, joiner)
+        whole = joint.whole(text, alignment)
         lacking, extra = unit.keep.differences(unit.text, text)
         warnings = [f"{name} could not be kept" for name in lacking] + [
             f"{name} was not in the source" for name in extra
         ]
         return replace(whole, warnings=(*whole.warnings, *warnings)) if warnings else whole
+
+
+def share_of(progress: Callable[[float], None], before: int, count: int, total: int) -> Callable[[float], None]:
+    """What tells of `count`, behind `before`, as a share of all."""
+    return lambda share: progress((before + share * count) / total)
 
 
 def lost(unit: Unit, translation: Translation) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from regard.data.columns import SOURCE, Column, Encoded
@@ -10,7 +10,7 @@ from regard.data.copying import word_codec
 from regard.data.seen import FAMILIAR, Seen
 from regard.decode.job import Job
 from regard.decode.request import NO_DEMANDS
-from regard.decode.units import Cutting, Line, Prepared, Unit, Whole, only
+from regard.decode.units import Cutting, Line, Unit, Whole, only
 from regard.errors import ConfigError, RegardError
 from regard.naming import named
 from regard.text.documents.part import has_words
@@ -43,38 +43,49 @@ class Preparing:
     seen: Seen | None
     """What the texts were like that the model was trained on."""
 
-    def prepare(
+    def lines(
         self,
         texts: Sequence[str],
-        further: Sequence[tuple[Encoded, ...]],
         before: int = 0,
         places: Sequence[str] | None = None,
         ids: Sequence[Sequence[int]] | None = None,
         flags: Sequence[Sequence[str]] | None = None,
-    ) -> Prepared:
-        """The texts that follow the first `before` of the job, each with what is read beside it; `places` are their
-        names in messages, `ids` what they are as the model reads them, `flags` say of each what placeholders it has."""
+    ) -> list[Line | None]:
+        """The texts that follow the first `before` of the job; `places` are their names in messages, `ids` what they
+        are as the model reads them, `flags` say of each what placeholders it has. None where a text is blank."""
         if len(self.columns) > 2 and self.job.keep.asked:
             raise ConfigError(
                 f"{named('keep')} translates around what is kept, which a model of several sources cannot"
             )
         cutting = self._cutting()
         lines: list[Line | None] = []
-        units: list[Unit] = []
         for number, text in enumerate(texts):
             place = places[number] if places else f"line {before + number + 1}"
-            known = list(ids[number]) if ids is not None and self._fits(ids[number]) else None
             keep = self.job.keep.flagged(flags[number] if flags else ()) if len(self.columns) == 2 else NOTHING
-            line = self._line(text, place, cutting, keep, known) if text.strip() else None
-            lines.append(line)
+            if not text.strip():
+                lines.append(None)
+            elif ids is not None and self._fits(ids[number]):
+                lines.append(Line(text, (text,), only, place=place, is_plain=False))
+            else:
+                lines.append(self._line(text, place, cutting, keep))
+        return lines
+
+    def units(
+        self,
+        lines: Sequence[Line | None],
+        further: Sequence[tuple[Encoded, ...]],
+        ids: Sequence[Sequence[int]] | None = None,
+    ) -> Iterator[Unit]:
+        """A unit for each part of each line, made when it is asked for; `further` is what is read beside the lines."""
+        for number, line in enumerate(lines):
             if line is None:
                 continue
+            known = None if ids is None or line.is_plain else list(ids[number])
             for count, part in enumerate(line.parts):
                 unit = self._remembered(line, part, first=count == 0)
                 if unit is None:
                     unit = self.unit(part, line.keep, first=count == 0, ids=known, further=further[number])
-                units.append(replace(unit, aligned=line.lifted is not None and self.attends))
-        return Prepared(self.job, tuple(lines), tuple(units))
+                yield replace(unit, aligned=line.lifted is not None and self.attends)
 
     # How long a text may be
 
@@ -122,10 +133,8 @@ class Preparing:
         long = self.job.long if len(self.columns) == 2 else "whole"
         return Cutting(self.whole, self._size, self.job.split, long, self.language, self.job.report)
 
-    def _line(self, text: str, place: str, cutting: Cutting, keep: Keeping, known: list[int] | None) -> Line:
-        """The parts of a line; one that is encoded already is asked for as it is. A line without words has none."""
-        if known is not None:
-            return Line(text, (text,), only, place=place, is_plain=False)
+    def _line(self, text: str, place: str, cutting: Cutting, keep: Keeping) -> Line:
+        """A line in parts. One without words has none."""
         reused = self._reused(text, place, keep)
         if reused is not None:
             return reused

@@ -26,9 +26,9 @@ from regard.decode.preparing import Preparing
 from regard.decode.reading import Reading
 from regard.decode.record import Recorder
 from regard.decode.scoring import encoded_pairs, refuse_long, scored
-from regard.decode.translation import BLANK, Translation
+from regard.decode.translation import Translation
 from regard.decode.unit_search import UnitSearch
-from regard.decode.units import Prepared
+from regard.decode.units import Line, Prepared, Unit
 from regard.decode.wording import text_of
 from regard.errors import ConfigError
 from regard.inspect.record import Inspection
@@ -85,7 +85,7 @@ class Translator:
         if isinstance(sentences, str):  # one of each
             sentences, also = [sentences], [[each] if isinstance(each, str) else each for each in also]
         job = job_for(self.config, options, self.languages)
-        return self.run(self._prepare(list(texts_given("sentences", sentences)), job, also=also))
+        return self._translate(list(texts_given("sentences", sentences)), job, also=also)
 
     def prepare(
         self,
@@ -98,26 +98,20 @@ class Translator:
 
         `ids` are the sentences as the model reads them, and `further` their further sources, encoded already.
         """
-        return self._prepare(sentences, job_for(self.config, options, self.languages), ids=ids, further=further)
+        job = job_for(self.config, options, self.languages)
+        self._shortlist(job)  # that there is none is said before anything is translated
+        if further is None:
+            further = self._further(sentences, (), 0)
+        preparing = self._preparing(job)
+        lines = preparing.lines(sentences, ids=ids)
+        return Prepared(job, tuple(lines), tuple(preparing.units(lines, further, ids)))
 
     def run(
         self, prepared: Prepared, *, progress: Callable[[int], None] | None = None, before: int = 0
     ) -> list[Translation]:
         """One translation per prepared sentence, in order. `progress` counts from `before`; by default the job's."""
-        tell, lines = progress or prepared.job.progress, [line for line in prepared.lines if line is not None]
-        blank = before + len(prepared.lines) - len(lines)
         checking = Checking(self._preparing(prepared.job), self._search(prepared.job))
-        done = iter(checking.translations(prepared.units, lambda share: tell(blank + int(share * len(lines)))))
-        found = [
-            BLANK if line is None else checking.finished(line, [next(done) for _ in line.parts])
-            for line in prepared.lines
-        ]
-        for line, translation in zip(prepared.lines, found, strict=True):
-            if line is not None and translation.warnings:
-                first, more = translation.warnings[0], len(translation.warnings) - 1
-                prepared.job.report(f"{line.place}: {first}" + (f" (and {more:,} more)" if more else ""))
-        tell(before + len(prepared.lines))
-        return found
+        return self._run(checking, prepared.lines, prepared.units, progress or prepared.job.progress, before)
 
     def translate_lines(
         self,
@@ -153,7 +147,7 @@ class Translator:
     ) -> list[Translation]:
         """As `translate`, for texts out of a document: `places` name them in messages, `before` have been done, and
         `flags` say of each which placeholders it has."""
-        return self.run(self._prepare(texts, job, before, places, flags=flags), before=before)
+        return self._translate(texts, job, before, places, flags)
 
     def score(
         self,
@@ -236,25 +230,44 @@ class Translator:
         before = 0
         while some := list(islice(texts, window)):
             beside = [list(islice(each, len(some))) for each in also]
-            yield from self.run(self._prepare(some, job, before, also=beside), before=before)
+            yield from self._translate(some, job, before, also=beside)
             before += len(some)
         refuse_more(self.columns, also, before)
 
-    def _prepare(
+    def _translate(
         self,
         texts: Sequence[str],
         job: Job,
         before: int = 0,
         places: Sequence[str] | None = None,
-        ids: Sequence[Sequence[int]] | None = None,
-        also: Also = (),
-        further: Sequence[tuple[Encoded, ...]] | None = None,
         flags: Sequence[Sequence[str]] | None = None,
-    ) -> Prepared:
-        self._shortlist(job)  # that there is none is said before anything is translated
-        if further is None:
-            further = self._further(texts, also, before)
-        return self._preparing(job).prepare(texts, further, before, places, ids, flags)
+        also: Also = (),
+    ) -> list[Translation]:
+        """The texts that follow the first `before` of the job. The parts of a line are encoded as they are searched,
+        for a line may have very many."""
+        checking = Checking(self._preparing(job), self._search(job))
+        further = self._further(texts, also, before)
+        lines = checking.preparing.lines(texts, before, places, flags=flags)
+        return self._run(checking, lines, checking.preparing.units(lines, further), job.progress, before)
+
+    def _run(
+        self,
+        checking: Checking,
+        lines: Sequence[Line | None],
+        units: Iterable[Unit],
+        tell: Callable[[int], None],
+        before: int,
+    ) -> list[Translation]:
+        """One translation per line, in order; what is suspicious is reported."""
+        asked = sum(line is not None for line in lines)
+        blank = before + len(lines) - asked
+        found = checking.lines(lines, units, lambda share: tell(blank + int(share * asked)))
+        for line, translation in zip(lines, found, strict=True):
+            if line is not None and translation.warnings:
+                first, more = translation.warnings[0], len(translation.warnings) - 1
+                checking.preparing.job.report(f"{line.place}: {first}" + (f" (and {more:,} more)" if more else ""))
+        tell(before + len(lines))
+        return found
 
     def _further(self, texts: Sequence[str], also: Also, before: int) -> list[tuple[Encoded, ...]]:
         """What is read beside each text."""

@@ -1,20 +1,19 @@
-"""A translated line: text, scores and what was asked for beside it; and several as one.
+"""A translated line: text, scores and what was asked for beside it.
 
 Axes: T tokens of the translation, S source positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.decode.alignment import Alignment, moved, word_starts
+from regard.decode.alignment import Alignment
 from regard.decode.trace import Step
-from regard.decode.units import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,70 +71,3 @@ class Translation:
 
 
 BLANK = Translation(text="", score=0.0, tokens=(), finished=True)
-
-
-def merged(line: Line, translations: Sequence[Translation], joiner: str) -> Translation:
-    """The translation of a line from those of its units; nothing follows one that a stop string has ended."""
-    if not line.parts:
-        return replace(BLANK, text=line.reused or line.text, origin="memory" if line.reused else "copied")
-    if line.whole:
-        return translations[0]
-    done = 1 + next((place for place, one in enumerate(translations) if is_stopped(one)), len(translations) - 1)
-    kept = [*translations[:done], *[BLANK] * (len(translations) - done)]
-    text = line.join([one.text for one in kept])
-    pairs = zip(line.parts, kept, strict=True)
-    alignment = joined_alignment(list(pairs), line.text, text, joiner) if line.apart else None
-    whole = joined(kept, text.rstrip() if done < len(kept) else text, alignment)
-    return replace(whole, alternatives=joined_alternatives(line, kept)) if line.apart and done == len(kept) else whole
-
-
-def joined_alternatives(line: Line, best: Sequence[Translation]) -> tuple[Translation, ...]:
-    """Of rank r: the parts of rank r, or the last that a part has. Scores are sums, and so in order too."""
-    ranked = [(one, *one.alternatives) for one in best]
-    wholes: list[Translation] = []
-    for rank in range(1, max(map(len, ranked))):
-        parts = [each[min(rank, len(each) - 1)] for each in ranked]
-        wholes.append(joined(parts, line.join([part.text for part in parts]), None))
-    return tuple(wholes)
-
-
-def is_stopped(translation: Translation) -> bool:
-    """Complete without an end symbol: a stop string came."""
-    return translation.finished and 0 < len(translation.tokens) == len(translation.token_scores)
-
-
-def joined(translations: Sequence[Translation], text: str, alignment: Alignment | None) -> Translation:
-    """Several as one: scores are summed, tokens concatenated."""
-    trees = [dict(one.tree) for one in translations if one.tree is not None]
-    return Translation(
-        text=text,
-        score=sum(one.score for one in translations),
-        tokens=tuple(token for one in translations for token in one.tokens),
-        finished=all(one.finished for one in translations),
-        token_scores=tuple(score for one in translations for score in one.token_scores),
-        alignment=alignment,
-        trace=tuple(step for one in translations for step in one.trace),
-        tree={"parts": trees} if trees else None,
-        warnings=tuple(warning for one in translations for warning in one.warnings),
-    )
-
-
-def same_places(source: str, translation: str) -> tuple[tuple[int, int], ...]:
-    """Of what was copied, or taken from a memory: the words by their places."""
-    return tuple((place, place) for place in range(min(len(source.split()), len(translation.split()))))
-
-
-def joined_alignment(parts: Sequence[tuple[str, Translation]], source: str, text: str, joiner: str) -> Alignment | None:
-    """Word by word; parts follow each other on both sides, and one that was copied is aligned with itself."""
-    if not any(one.alignment for _, one in parts):
-        return None
-    found: dict[int, int] = {}
-    at, starts = [0, 0], (word_starts(source, joiner), word_starts(text, ""))
-    for unit, one in parts:
-        places = source.find(unit, at[0]), text.find(one.text, at[1])
-        pairs = one.alignment.words if one.alignment else same_places(unit, one.text)
-        if one.text.strip():
-            for left, right in moved(pairs, (unit, one.text), places, starts, joiner):
-                found.setdefault(right, left)
-        at = [places[0] + len(unit), places[1] + len(one.text)]
-    return Alignment(tuple((left, right) for right, left in sorted(found.items())), ())

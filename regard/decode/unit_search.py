@@ -28,8 +28,6 @@ from regard.decode.units import Unit
 from regard.models.interface import Attentive, Decodable
 from regard.models.modes import evaluating
 
-MOST_UNITS = 4096
-"""Units that are searched and looked at in one go: a line of a megabyte has a hundred thousand."""
 MOST_SHORTLISTED = 96
 """Sentences that are searched at once with a shortlist each."""
 
@@ -49,14 +47,9 @@ class UnitSearch:
     device: torch.device | str
 
     def translations(self, units: Sequence[Unit], progress: Callable[[float], None]) -> list[Translation]:
-        """So many at a time, for the search and the looks hold much of each; no bit depends on where one begins."""
-        done: list[Translation] = []
-        for begin in range(0, len(units), MOST_UNITS):
-            some = units[begin : begin + MOST_UNITS]
-            done += self._translate_some(some, share_of(progress, begin, len(some), len(units)))
-        return done
-
-    def _translate_some(self, units: Sequence[Unit], progress: Callable[[float], None]) -> list[Translation]:
+        """All of them at once: the search and the looks hold much of each until all are done."""
+        if not units:
+            return []
         recorder = Recorder() if self.job.tree else None
         with evaluating(self.model):
             hypotheses, numbers = self.hypotheses(units, recorder, progress)
@@ -143,8 +136,3 @@ class UnitSearch:
                     forced.fold()
             looks |= zip((asked[place] for place in places), answers, strict=True)
         return looks
-
-
-def share_of(progress: Callable[[float], None], before: int, count: int, total: int) -> Callable[[float], None]:
-    """What tells of `count`, behind `before`, as a share of all."""
-    return lambda share: progress((before + share * count) / total)

@@ -260,7 +260,7 @@ def test_a_stream_reads_no_further_than_its_window():
 def test_a_text_of_very_many_parts_is_translated_some_at_a_time(monkeypatch: pytest.MonkeyPatch):
     seen: list[int] = []
     whole = translator().translate(SENTENCES, progress=seen.append)
-    monkeypatch.setattr("regard.decode.unit_search.MOST_UNITS", 2)
+    monkeypatch.setattr("regard.decode.checking.MOST_UNITS", 2)
     in_some: list[int] = []
     one_by_one = translator()
     assert one_by_one.translate(SENTENCES, progress=in_some.append) == whole
