@@ -182,7 +182,8 @@ class Cutting:
             return Line(text, texts, partial(join_windows, windows), apart=False, place=place)
         pieces = split_to_fit(text, self.size, limit, self.language)
         self.report(f"{place} is longer than {self.whole.why}: split into {len(pieces):,}")
-        return Line(text, tuple(piece.text for piece in pieces), partial(rejoined, pieces), place=place)
+        parts, separators = tuple(piece.text for piece in pieces), tuple(piece.separator for piece in pieces)
+        return Line(text, parts, partial(join_parts, parts, separators), place=place)
 
 
 def join_lines(pieces: Sequence[Piece], lines: Sequence[Line], translations: Sequence[str]) -> str:
@@ -191,6 +192,11 @@ def join_lines(pieces: Sequence[Piece], lines: Sequence[Line], translations: Seq
     for line in lines:
         texts.append(line.join([next(rest) for _ in line.parts]))
     return rejoined(pieces, texts)
+
+
+def join_parts(parts: Sequence[str], separators: Sequence[str], translations: Sequence[str]) -> str:
+    """The translations of parts of a text; they are pieces only here, for very many are held until then."""
+    return rejoined([Piece(*both) for both in zip(parts, separators, strict=True)], translations)
 
 
 def fits_surely(text: str, limit: int) -> bool:
