@@ -46,7 +46,9 @@ class Checking:
         """So many units at a time, for the search holds much of each; no bit depends on where one begins."""
         rest, before = iter(units), 0
         while some := list(islice(rest, MOST_UNITS)):
-            yield from self._kept(some, share_of(progress, before, len(some), total))
+            found = self._kept(some, share_of(progress, before, len(some), total))[::-1]
+            while found:  # each is let go when it is taken
+                yield found.pop()
             before += len(some)
 
     def _kept(self, units: Sequence[Unit], progress: Callable[[float], None]) -> list[Translation]:

@@ -1,21 +1,38 @@
 """The translation of a line from those of its parts, which come one by one: of each is held what the whole needs.
 
-A line of a megabyte has a hundred thousand parts, so numbers wait in arrays, and equal words in one place.
+A line of a megabyte has a hundred thousand parts, so numbers wait in arrays, and what comes again is held once.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from regard.decode.alignment import Alignment, Pairs, moved, word_starts
 from regard.decode.trace import Step
 from regard.decode.translation import BLANK, Translation
 from regard.decode.units import Line
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(slots=True)
+class Repeated(Generic[T]):
+    """Values of which most come again and again: each is held once, and a number for every time that it comes."""
+
+    _numbers: dict[T, int] = field(default_factory=dict[T, int])
+    _order: array[int] = field(default_factory=lambda: array("I"))
+
+    def __iter__(self) -> Iterator[T]:
+        return map(list(self._numbers).__getitem__, self._order)
+
+    def extend(self, values: Iterable[T]) -> None:
+        self._order.extend(self._numbers.setdefault(value, len(self._numbers)) for value in values)
+
+    def copy(self) -> Repeated[T]:
+        return Repeated(self._numbers, self._order[:])
 
 
 @dataclass(slots=True)
@@ -23,35 +40,33 @@ class Joint:
     """Translations, as they come, to become one: scores are summed, tokens concatenated."""
 
     texts: list[str] = field(default_factory=list[str])
-    pairs: list[Pairs | None] = field(default_factory=list["Pairs | None"])
+    _pairs: Repeated[Pairs | None] = field(default_factory=Repeated["Pairs | None"])
     """The words of each that are aligned; None where it was not asked."""
     _scores: array[float] = field(default_factory=lambda: array("d"))
     _finished: bool = True
-    _tokens: list[str] = field(default_factory=list[str])
+    _tokens: Repeated[str] = field(default_factory=Repeated[str])
     _token_scores: array[float] = field(default_factory=lambda: array("d"))
     _trace: list[Step] = field(default_factory=list[Step])
     _trees: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    _warnings: list[str] = field(default_factory=list[str])
-    _known: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    """Tokens, warnings and alignments, each once."""
+    _warnings: Repeated[str] = field(default_factory=Repeated[str])
 
     def add(self, one: Translation) -> None:
         """What comes behind those so far. Its alternatives are left out."""
         self.texts.append(one.text)
-        self.pairs.append(self._once(one.alignment.words) if one.alignment else None)
+        self._pairs.extend([one.alignment.words if one.alignment else None])
         self._scores.append(one.score)
         self._finished &= one.finished
-        self._tokens += map(self._once, one.tokens)
+        self._tokens.extend(one.tokens)
         self._token_scores.extend(one.token_scores)
         self._trace += one.trace
         self._trees += [dict(one.tree)] if one.tree is not None else []
-        self._warnings += map(self._once, one.warnings)
+        self._warnings.extend(one.warnings)
 
     def copy(self) -> Joint:
         """To which other translations may be added than to this."""
         return Joint(
             self.texts.copy(),
-            self.pairs.copy(),
+            self._pairs.copy(),
             self._scores[:],
             self._finished,
             self._tokens.copy(),
@@ -59,12 +74,11 @@ class Joint:
             self._trace.copy(),
             self._trees.copy(),
             self._warnings.copy(),
-            self._known,
         )
 
     def whole(self, text: str, alignment: Alignment | None = None) -> Translation:
         """All of them as one, with a text that is made of theirs, which are let go: the numbers take their place."""
-        self.texts, self.pairs = [], []
+        self.texts = []
         return Translation(
             text=text,
             score=sum(self._scores),
@@ -80,11 +94,11 @@ class Joint:
     def alignment(self, units: Sequence[str], source: str, text: str, joiner: str) -> Alignment | None:
         """Word by word; the `units` that were translated follow each other in `source` as their translations do in
         `text`, and one that was copied is aligned with itself. None where no alignment was asked for."""
-        if all(pairs is None for pairs in self.pairs):
+        if all(pairs is None for pairs in self._pairs):
             return None
         found: dict[int, int] = {}
         at, starts = [0, 0], (word_starts(source, joiner), word_starts(text, ""))
-        for unit, own, pairs in zip(units, self.texts, self.pairs, strict=True):
+        for unit, own, pairs in zip(units, self.texts, self._pairs, strict=True):
             places = source.find(unit, at[0]), text.find(own, at[1])
             if own.strip():
                 aligned = same_places(unit, own) if pairs is None else pairs
@@ -92,10 +106,6 @@ class Joint:
                     found.setdefault(right, left)
             at = [places[0] + len(unit), places[1] + len(own)]
         return Alignment(tuple((left, right) for right, left in sorted(found.items())), ())
-
-    def _once(self, value: T) -> T:
-        """The equal one that is held already, if there is one."""
-        return self._known.setdefault(value, value)
 
 
 def merged(line: Line, translations: Iterable[Translation], joiner: str) -> Translation:

@@ -245,7 +245,7 @@ def test_the_words_of_a_long_line_are_looked_for_once(monkeypatch: pytest.Monkey
         read += len(text)
         return word_starts(text, joiner)
 
-    for module in ("alignment", "translation"):
+    for module in ("alignment", "joining"):
         monkeypatch.setattr(f"regard.decode.{module}.word_starts", counted)
     text = " ".join(["das haus ist klein"] * 50)
     aligned(watcher(WHOLE, max_source=4), text)
