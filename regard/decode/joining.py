@@ -6,7 +6,7 @@ A line of a megabyte has a hundred thousand parts, so numbers wait in arrays, an
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -91,7 +91,7 @@ class Joint:
             warnings=tuple(self._warnings),
         )
 
-    def alignment(self, units: Sequence[str], source: str, text: str, joiner: str) -> Alignment | None:
+    def alignment(self, units: Iterable[str], source: str, text: str, joiner: str) -> Alignment | None:
         """Word by word; the `units` that were translated follow each other in `source` as their translations do in
         `text`, and one that was copied is aligned with itself. None where no alignment was asked for."""
         if all(pairs is None for pairs in self._pairs):

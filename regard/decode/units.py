@@ -5,9 +5,11 @@ A line is one unit, or several: its sentences where training knew fewer in a lin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from regard.data.columns import Encoded
 from regard.data.seen import FAMILIAR, Lines
@@ -32,7 +34,7 @@ class Line:
     """A line of text, the parts that become a `Unit` each, and how their translations become one."""
 
     text: str
-    parts: tuple[str, ...]
+    parts: Collection[str]
     join: Join
     apart: bool = True
     """The parts share no words."""
@@ -51,6 +53,29 @@ class Line:
     def whole(self) -> bool:
         """One part, which is the line."""
         return len(self.parts) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(Collection[str]):
+    """The parts of a text, made as often as they are gone through: of a megabyte there are a hundred thousand."""
+
+    count: int
+    each: Callable[[], Iterator[str]]
+
+    @classmethod
+    def of(cls, text: str, pieces: Sequence[Piece]) -> Parts:
+        """Of the pieces that are the text; where they end is held."""
+        lengths = array("I", chain.from_iterable((len(piece.text), len(piece.separator)) for piece in pieces))
+        return cls(len(pieces), partial(cut_out, text, lengths))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[str]:
+        return self.each()
+
+    def __contains__(self, part: object) -> bool:
+        return any(one == part for one in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +158,7 @@ class Cutting:
         if len(pieces) == 1:
             return self._long(text, place)
         inner = [self._long(piece.text, place) for piece in pieces]
-        parts = tuple(part for line in inner for part in line.parts)
+        parts = Parts(sum(len(line.parts) for line in inner), partial(parts_of, inner))
         return Line(text, parts, partial(join_lines, pieces, inner), all(line.apart for line in inner), place)
 
     def _sentences(self, text: str, kept: Sequence[tuple[int, int]]) -> list[Piece]:
@@ -182,7 +207,7 @@ class Cutting:
             return Line(text, texts, partial(join_windows, windows), apart=False, place=place)
         pieces = split_to_fit(text, self.size, limit, self.language)
         self.report(f"{place} is longer than {self.whole.why}: split into {len(pieces):,}")
-        parts, separators = tuple(piece.text for piece in pieces), tuple(piece.separator for piece in pieces)
+        parts, separators = Parts.of(text, pieces), tuple(piece.separator for piece in pieces)
         return Line(text, parts, partial(join_parts, parts, separators), place=place)
 
 
@@ -194,7 +219,20 @@ def join_lines(pieces: Sequence[Piece], lines: Sequence[Line], translations: Seq
     return rejoined(pieces, texts)
 
 
-def join_parts(parts: Sequence[str], separators: Sequence[str], translations: Sequence[str]) -> str:
+def parts_of(lines: Sequence[Line]) -> Iterator[str]:
+    """Of all lines, in order."""
+    return chain.from_iterable(line.parts for line in lines)
+
+
+def cut_out(text: str, lengths: Sequence[int]) -> Iterator[str]:
+    """The parts of a text, of which these are the lengths, each before that of what separates it from the next."""
+    at = 0
+    for length, separator in zip(lengths[::2], lengths[1::2], strict=True):
+        yield text[at : at + length]
+        at += length + separator
+
+
+def join_parts(parts: Collection[str], separators: Sequence[str], translations: Sequence[str]) -> str:
     """The translations of parts of a text; they are pieces only here, for very many are held until then."""
     return rejoined([Piece(*both) for both in zip(parts, separators, strict=True)], translations)
 
