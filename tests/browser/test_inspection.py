@@ -28,7 +28,7 @@ from tests.encoders import pieces, text_encoder
 Look = Callable[[Path], Seen]
 
 HOSTILE = ["</script><img/src=x/onerror=document.title='gone'>", "<b>", "שלום", "🙂", "x" * 5000]
-WORDS = ["one", "two", "three", "four", "five", *HOSTILE]
+WORDS = ["one", "two", "three", "four", "five", *HOSTILE, "שלום."]
 VIEWS = ("heatmap", "heads", "model", "neuron", "steps", "search", "compare", "embedding", "positions")
 
 
@@ -281,6 +281,43 @@ def test_right_to_left(look: Look, model: Translator, tmp_path: Path) -> None:
     assert places == sorted(places, reverse=True)
 
 
+def test_words_from_right_to_left_stay_in_their_places(look: Look, model: Translator, tmp_path: Path) -> None:
+    """In what is said of two of them, the one that looks comes first; what a decoder has read begins on the right. A
+    full stop stands left of its word, and symbols read as ever."""
+    path = tmp_path / "hebrew.html"
+    path.write_text(self_contained([model.inspect("שלום שלום.", "שלום שלום.")]), "utf-8")
+    seen = look(path)
+    chosen = {"block": "encoder.self", "layer": 0, "head": 0, "symbols": 0, "query": 0, "key": 1}
+    for view in ("heatmap", "heads", "neuron"):
+        first, second = (left(word) for word in go(seen, view, **chosen).locator(".readout bdi").all())
+        assert first < second, view
+    read = [left(word) for word in go(seen, "steps", query=2).locator(".shaded").first.locator("span").all()]
+    assert len(read) == 4  # <s>, two words, and what is written next
+    assert read == sorted(read, reverse=True)
+    for view, label in {"heatmap": "text.label:not([transform])", "heads": "g.token text"}.items():
+        places = go(seen, view, block="encoder.self").locator(label).nth(1).evaluate(LETTERS)
+        assert places == sorted(places, reverse=True), view
+    end = go(seen, "steps", block="decoder.cross").locator(".shaded").nth(1).locator("span").last
+    assert end.inner_text() == "</s>"
+    assert end.evaluate(LETTERS) == sorted(end.evaluate(LETTERS))
+
+
+LETTERS = """element => {
+    const text = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).at(-1);
+    return [...text.data].map((_, place) => {
+        const range = document.createRange();
+        range.setStart(text, place);
+        range.setEnd(text, place + 1);
+        return range.getBoundingClientRect().left;
+    });
+}"""
+"""Where each letter of a text stands."""
+
+
+def left(place: Any) -> float:
+    return place.bounding_box()["x"]
+
+
 def test_a_pair_in_one_sequence(look: Look, tmp_path: Path) -> None:
     """Of an encoder's pair the filter shows A → A, A → B, B → A or B → B alone; pieces of a word can be joined."""
     found = text_encoder(pieces()).inspect("the ripe apple", "my favourite fruit")
@@ -378,6 +415,30 @@ def test_print_has_no_controls(look: Look, file: Path) -> None:
     assert not seen.page.locator("nav").is_visible()
     assert seen.page.locator(".cells").is_visible()
     assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert "the darker a cell" in seen.page.inner_text(".about")
+    seen.page.set_viewport_size({"width": 718, "height": 1000})  # a sheet of paper, whatever the screen
+    for view in VIEWS:
+        go(seen, view)
+        # A browser shrinks a page that is a little too wide, as the neuron view is, and cuts off what is far too wide.
+        assert seen.overflow() <= (200 if view == "neuron" else 0), view
+
+
+def test_a_map_is_printed_on_one_sheet_with_its_labels(chromium: Any, model: Translator, tmp_path: Path) -> None:
+    """Whatever its size; a browser puts a picture that does not fit below the text onto the next sheet alone."""
+    path = tmp_path / "long.html"
+    path.write_text(self_contained([model.inspect("one two " * 60, "one two")], chosen=Chosen((0,), (0,))), "utf-8")
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    seen = Seen(context.new_page())
+    seen.page.goto(path.as_uri())
+    place = go(seen, "heatmap", block="encoder.self").locator(".map")
+    assert place.bounding_box()["height"] > 1000
+    assert "the lighter a cell" in seen.page.inner_text(".about")
+    seen.page.emulate_media(media="print")
+    seen.page.wait_for_function("document.querySelector('.map').offsetHeight < 700")
+    assert place.bounding_box()["width"] < 700
+    assert place.evaluate("element => getComputedStyle(element).breakInside") == "avoid"
+    assert b"/Count 1" in seen.page.pdf()
+    context.close()
 
 
 def test_a_long_text(look: Look, model: Translator, tmp_path: Path) -> None:

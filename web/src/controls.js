@@ -1,5 +1,5 @@
 // What is looked at: sentence, attention, layer, head, and how tokens are shown.
-import { html, short } from "./html.js";
+import { html, isolated } from "./html.js";
 import { nameOf } from "./scene.js";
 import { select } from "./selection.js";
 
@@ -18,7 +18,7 @@ export function Controls({ scene, wanted: all }) {
   const { chosen } = scene;
   const layers = scene.layers.map((attention) => [attention.layer, attention.layer]);
   const several = layers.length > 1 && wanted.includes("head");
-  const documents = scene.store.documents.map((doc, number) => [number, `${number + 1}. ${short(doc.text, 60)}`]);
+  const documents = scene.store.documents.map((doc, number) => [number, `${number + 1}. ${isolated(doc.text, 60)}`]);
   return html`<form class="controls" onsubmit=${(event) => event.preventDefault()} aria-label="What is shown">
     ${documents.length > 1 && html`<${Choice} label="sentence" value=${scene.number} options=${documents} choose=${(value) => select({ doc: Number(value) })} />`}
     ${wanted.includes("block") && html`<${Choice} label="attention" value=${scene.block}

@@ -37,6 +37,16 @@ export function short(text, most = 18) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }
 
+/** `text` in quotation marks, in its own direction: what stands around it is not drawn into that. */
+export function quoted(text, most = 40) {
+  return html`“<bdi>${short(text, most)}</bdi>”`;
+}
+
+/** The same where there can be no elements, such as in a list to choose from: by the characters that isolate. */
+export function isolated(text, most = 40) {
+  return `\u2068${short(text, most)}\u2069`;
+}
+
 /** A token as people read it: without the mark of the space in front of it. */
 export function face(token) {
   return token.length > 1 && token.startsWith("▁") ? token.slice(1) : token;

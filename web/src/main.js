@@ -10,10 +10,11 @@ import { Ask } from "./ask.js";
 import { VIEWS } from "./views/registry.js";
 
 function Sentence({ doc }) {
+  const leftward = doc.sides.some((side) => side.name === "output" && side.direction === "rtl");
   const chance = doc.score === null || doc.score === undefined ? "" : `log-probability ${shown(doc.score)}`;
   return html`<div class="sentence">
     <p dir="auto" class="read">${doc.text}</p>
-    ${doc.output && html`<p dir="auto" class="written"><span aria-hidden="true">→ </span>${doc.output}</p>`}
+    ${doc.output && html`<p dir="auto" class="written"><span aria-hidden="true">${leftward ? "←" : "→"} </span>${doc.output}</p>`}
     <p class="quiet">${[doc.given ? "translation as given" : "", chance].filter(Boolean).join(" · ")}</p>
   </div>`;
 }

@@ -23,8 +23,12 @@ const RAMPS = { light: ramp(LIGHT), dark: ramp(DARK), signedLight: ramp(SIGNED_L
 const darkness = window.matchMedia("(prefers-color-scheme: dark)");
 const printing = window.matchMedia("print");
 
+export function isPrinting() {
+  return printing.matches;
+}
+
 export function isDark() {
-  return darkness.matches && !printing.matches;
+  return darkness.matches && !isPrinting();
 }
 
 export function watchColours(act) {

@@ -1,5 +1,5 @@
 // Two sentences side by side: where a chosen word looks in each, and which heads change most.
-import { html, short, shown } from "../html.js";
+import { html, isolated, quoted, short, shown } from "../html.js";
 import { surestBlock, Twins, sureness } from "../changes.js";
 import { css, inkOn, signedChannels, weightChannels } from "../palette.js";
 import { nameOf } from "../scene.js";
@@ -28,11 +28,10 @@ function Difference({ twins, now }) {
 
 /** What the view is for: the head that tells the two apart, in a sentence. */
 function Answer({ twins, row, now, first }) {
-  const quoted = (text) => `“${short(text, 40)}”`;
   const at = (parts, place, value) => html`${quoted(parts[place].text)} <output data-value=${value}>${shown(value)}</output>`;
   const [one, two] = [twins.rows[row].text, twins.otherRows[twins.otherRow(row)].text];
   const head = `layer ${now.layer}, head ${now.head}`;
-  const said = html`${quoted(one)} looks most at ${at(twins.columns, now.best[0], now.one[now.best[0]])} in the first sentence, and ${one === two ? "" : `${quoted(two)} `}at ${at(twins.otherColumns, now.best[1], now.two[now.best[1]])} in the second.`;
+  const said = html`${quoted(one)} looks most at ${at(twins.columns, now.best[0], now.one[now.best[0]])} in the first sentence, and ${one === two ? "" : html`${quoted(two)} `}at ${at(twins.otherColumns, now.best[1], now.two[now.best[1]])} in the second.`;
   return html`<${Readout}><strong>${now === first && now.turns ? `What tells the two apart: ${head}.` : now.turns ? `${head}:` : `${head} looks at the same word in both:`}</strong> ${said}<//>`;
 }
 
@@ -59,11 +58,11 @@ export function Compare({ scene }) {
       <label class="choice"><span>with</span><select onchange=${(event) => select({ other: Number(event.currentTarget.value) })}>
         ${others.map((each) => html`<option value=${each} selected=${each === number}>${short(store.documents[each].text, 60)}</option>`)}</select></label>
       <label class="choice"><span>word that looks</span><select onchange=${(event) => select({ query: Number(event.currentTarget.value), head: -1 })}>
-        ${twins.rows.map((part, place) => html`<option value=${part.tokens[0]} selected=${place === row}>${place + 1}. ${short(part.text, 40)}</option>`)}</select></label>
+        ${twins.rows.map((part, place) => html`<option value=${part.tokens[0]} selected=${place === row}>${place + 1}. ${isolated(part.text)}</option>`)}</select></label>
     </div>
     <${Answer} twins=${twins} row=${row} now=${now} first=${surest} />
-    <h3>${short(scene.doc.text, 120)}</h3><${Strip} columns=${twins.columns} values=${now.one} best=${now.best[0]} />
-    <h3>${short(doc.text, 120)}</h3><${Strip} columns=${twins.otherColumns} values=${now.two} best=${now.best[1]} />
+    <h3 dir="auto">${short(scene.doc.text, 120)}</h3><${Strip} columns=${twins.columns} values=${now.one} best=${now.best[0]} />
+    <h3 dir="auto">${short(doc.text, 120)}</h3><${Strip} columns=${twins.otherColumns} values=${now.two} best=${now.best[1]} />
     <h3>The difference <span class="quiet">blue: more in the second; orange: less</span></h3><${Difference} twins=${twins} now=${now} />
     <h3>Heads by how much they change <span class="quiet">${nameOf(scene.block)}</span></h3>
     <div class="wide" tabindex="0" role="region" aria-label="Heads by how much they change"><table class="numbers ranking"><thead><tr><th scope="col">layer</th><th scope="col">head</th><th scope="col">change</th><th scope="col">looks most at</th><th scope="col">in the other</th></tr></thead>

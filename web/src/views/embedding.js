@@ -1,5 +1,5 @@
 // The same word in several places: how alike its vectors are, layer by layer.
-import { html, short, shown } from "../html.js";
+import { html, quoted, short, shown } from "../html.js";
 import { css, inkOn, weightChannels } from "../palette.js";
 import { select } from "../selection.js";
 import { Readout, View } from "./frame.js";
@@ -46,7 +46,7 @@ export function Embedding({ scene }) {
     about="A word begins with one vector wherever it stands (but for its position); each layer mixes in what is around it, so the same word in other company becomes another vector. Cosine 1 means the same direction.">
     <label class="slider">word <select onchange=${(event) => select({ word: event.currentTarget.value })}>
       ${words.map((each) => html`<option value=${each.word} selected=${each === chosen}>${short(each.word, 40)} (${each.places.length})</option>`)}</select></label>
-    <${Readout}>mean cosine of “${short(chosen.word, 40)}”: before the first layer <output data-value=${mean(0)}>${shown(mean(0), 3)}</output>, after the last <output data-value=${mean(last)}>${shown(mean(last), 3)}</output><//>
+    <${Readout}>mean cosine of ${quoted(chosen.word)}: before the first layer <output data-value=${mean(0)}>${shown(mean(0), 3)}</output>, after the last <output data-value=${mean(last)}>${shown(mean(last), 3)}</output><//>
     <ol class="places">${chosen.places.map((place) => html`<li><${Context} store=${scene.store} place=${place} /></li>`)}</ol>
     <div class="layers">${chosen.cosines.map((matrix, layer) => html`<${Cosines} matrix=${matrix} layer=${layer} />`)}</div>
   <//>`;

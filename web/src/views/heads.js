@@ -1,6 +1,6 @@
 // Lines between the two sentences, a colour for each head; a token that is clicked is followed alone.
 import { linkHorizontal } from "d3-shape";
-import { clamp, html, short, shown } from "../html.js";
+import { clamp, html, quoted, short, shown } from "../html.js";
 import { headColour } from "../palette.js";
 import { select } from "../selection.js";
 import { WeightTable } from "../table.js";
@@ -79,13 +79,14 @@ export function Heads({ scene }) {
   const { column: first } = room;
   const gap = clamp(window.innerWidth - 2 * first - (room === WIDE ? 160 : 24), LEAST_GAP, MOST_GAP);
   const across = first + gap;
+  const width = across + first + 12 * heads.length + 16;
   const follow = (place) => {
     const again = scene.chosen.follow && place === scene.row;
     select({ query: rows[place].tokens[0], follow: again ? 0 : 1 });
   };
   const best = lines[0];
   const said = best
-    ? html`strongest: “${short(rows[best.row].text, 40)}” → “${short(columns[best.column].text, 40)}” <output data-value=${best.value}>${shown(best.value)}</output> <span class="quiet">(head ${best.head}; ${count.toLocaleString("en")} lines of at least ${scene.chosen.least}${count > lines.length ? `, the strongest ${MOST_LINES.toLocaleString("en")} drawn` : ""})</span>`
+    ? html`strongest: ${quoted(rows[best.row].text)} → ${quoted(columns[best.column].text)} <output data-value=${best.value}>${shown(best.value)}</output> <span class="quiet">(head ${best.head}; ${count.toLocaleString("en")} lines of at least ${scene.chosen.least}${count > lines.length ? `, the strongest ${MOST_LINES.toLocaleString("en")} drawn` : ""})</span>`
     : html`no weight of at least ${scene.chosen.least}`;
   const bars = (column) => heads.map((head, number) => {
     const value = weights[number][scene.row * columns.length + column];
@@ -97,7 +98,7 @@ export function Heads({ scene }) {
     <label class="slider">hide lines below <input type="range" min="0" max="0.5" step="0.01" value=${scene.chosen.least}
       oninput=${(event) => select({ least: Number(event.currentTarget.value) })} /> <span>${scene.chosen.least}</span></label>
     <${Readout}>${said}<//>
-    ${ready && html`<div class="wide"><svg class="lines" width=${across + first + 12 * heads.length + 16} height=${height} role="group" aria-label="Lines between tokens">
+    ${ready && html`<div class="wide"><svg class="lines" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label="Lines between tokens">
       <text class="axis" x=${first - 8} y="12" text-anchor="end">${scene.querySide.name} looks</text>
       <text class="axis" x=${across + 8} y="12">at ${scene.keySide.name}</text>
       <g aria-hidden="true">${lines.map(({ head, row, column, value }) => html`<path

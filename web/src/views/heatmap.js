@@ -1,6 +1,6 @@
 // The alignment matrix: a row for each token that looks, a column for each that is looked at.
-import { Canvas, html, short, shown } from "../html.js";
-import { css, drawImage, image, inkOn, isDark, weightChannels } from "../palette.js";
+import { Canvas, clamp, html, quoted, short, shown } from "../html.js";
+import { css, drawImage, image, inkOn, isDark, isPrinting, weightChannels } from "../palette.js";
 import { WeightTable } from "../table.js";
 import { moved, Readout, View } from "./frame.js";
 
@@ -8,7 +8,10 @@ const LABEL = 15; // characters of a label
 const LEAST_LABELLED = 11; // pixels of a cell that has room for one
 const LEAST_NUMBERED = 30;
 
+const SHEET = { width: 480, height: 560 }; // pixels of all cells that fit on one sheet of paper, beside their labels
+
 function cellSize(rows, columns) {
+  if (isPrinting()) return clamp(Math.floor(Math.min(SHEET.width / columns, SHEET.height / rows)), 1, 38);
   const room = Math.max(320, Math.min(window.innerWidth - 220, 1000));
   return Math.max(2, Math.min(38, Math.floor(room / columns), Math.max(14, Math.floor(900 / rows))));
 }
@@ -61,7 +64,7 @@ export function Matrix({ name, values, rows, columns, row, column, mirrored, cho
     <div class="map" style=${{ width: `${left + width + 60}px`, height: `${top + height + 8}px` }}>
       <svg width=${left + width + 60} height=${top + height + 8} aria-hidden="true">
         <text class="axis" x=${left - 8} y=${top - 10} text-anchor="end">${headings[0]} ↓</text>
-        <text class="axis" x="2" y="14">${headings[1]} →</text>
+        <text class="axis" x="2" y="14">${mirrored ? `← ${headings[1]}` : `${headings[1]} →`}</text>
         ${rows.map((part, place) => isTold(place, row) && html`<text
           class=${place === row ? "label chosen" : "label"} x=${left - 8} y=${top + (place + 0.5) * cell + 4} text-anchor="end"
           onclick=${() => choose(place, column)}><title>${short(part.text, 300)}</title>${short(part.text, LABEL)}</text>`)}
@@ -96,9 +99,9 @@ export function Heatmap({ scene }) {
   const { rows, columns, row, column, attention } = scene;
   const ready = values !== null && rows.length > 0 && columns.length > 0;
   const value = ready ? values[row * columns.length + column] : 0;
-  const say = ready ? `“${short(rows[row].text, 60)}” looks at “${short(columns[column].text, 60)}”` : "";
+  const say = ready && html`${quoted(rows[row].text, 60)} looks at ${quoted(columns[column].text, 60)}`;
   return html`<${View} name="heatmap" ready=${ready} title="Heat map"
-    about="Each row is one token and where it looks; the darker a cell, the more of what is read comes from there. A row sums to 1.">
+    about=${`Each row is one token and where it looks; the ${isDark() ? "lighter" : "darker"} a cell, the more of what is read comes from there. A row sums to 1.`}>
     <${Readout}>${say}: <output data-value=${value}>${shown(value)}</output> <span class="quiet">${scene.headName}</span><//>
     ${ready && html`<${Matrix} name=${scene.block} values=${values} rows=${rows} columns=${columns} row=${row} column=${column}
       mirrored=${scene.keySide.direction === "rtl"} choose=${(r, c) => scene.chooseCell(r, c)} turn=${(key) => scene.turn(key)}

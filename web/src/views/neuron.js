@@ -1,5 +1,5 @@
 // How one token's weights come about: its query, each key, their terms feature by feature, the score, the softmax.
-import { Canvas, face, html, short, shown } from "../html.js";
+import { Canvas, face, html, isolated, quoted, short, shown } from "../html.js";
 import { drawImage, image } from "../palette.js";
 import { select } from "../selection.js";
 import { Unfolded } from "../table.js";
@@ -83,7 +83,7 @@ export function Neuron({ scene }) {
     return choose(...place);
   };
   const tokens = scene.keySide.tokens.map(face);
-  const name = short(face(scene.querySide.tokens[query]), 40);
+  const name = quoted(face(scene.querySide.tokens[query]));
   const termName = attention.v ? "v · tanh(q + k)" : "q × k, scaled";
   const features = () => html`<table class="numbers"><thead><tr><th scope="col">feature</th><th scope="col">q</th>
     <th scope="col">k</th><th scope="col">${termName}</th></tr></thead><tbody>
@@ -92,13 +92,13 @@ export function Neuron({ scene }) {
     <tr><th scope="row">sum</th><td></td><td></td><td>${shown(scores[key])}</td></tr></tbody></table>`;
   return html`<${View} name="neuron" ready=${true} title="Neuron view" about=${about}>
     <label class="slider">token that looks <select onchange=${(event) => select({ query: Number(event.currentTarget.value) })}>
-      ${scene.querySide.tokens.map((text, place) => html`<option value=${place} selected=${place === query}>${place} ${short(face(text), 40)}</option>`)}
+      ${scene.querySide.tokens.map((text, place) => html`<option value=${place} selected=${place === query}>${place} ${isolated(face(text))}</option>`)}
     </select></label>
     <p class="formula">${formula(attention)} <span class="quiet">layer ${attention.layer}, head ${head}${scene.head < 0 ? " (a mean has no query; this is its first head)" : ""}</span></p>
-    <${Readout}>“${name}” → “${short(tokens[key], 40)}”, feature ${feature}: q <output>${shown(q[feature])}</output>, k <output>${shown(ofKey)}</output>, term <output data-value=${term}>${shown(term)}</output>; score <output>${may(query, key) ? shown(scores[key]) : "masked"}</output>, weight <output data-value=${weights[key]}>${shown(weights[key])}</output><//>
+    <${Readout}>${name} → ${quoted(tokens[key])}, feature ${feature}: q <output>${shown(q[feature])}</output>, k <output>${shown(ofKey)}</output>, term <output data-value=${term}>${shown(term)}</output>; score <output>${may(query, key) ? shown(scores[key]) : "masked"}</output>, weight <output data-value=${weights[key]}>${shown(weights[key])}</output><//>
     <div class="wide" tabindex="0" role="application" aria-label="Neuron view. Up and down choose the key, left and right the feature." onkeydown=${typed}>
     <table class="neuron"><thead>
-      <tr><th scope="col">q of “${name}”</th><td><${Strip} name="query" values=${q} rows=${1} width=${width} most=${largest(q)} chosen=${[0, feature]} choose=${(_, column) => choose(key, column)} /></td><td colspan="3"></td></tr>
+      <tr><th scope="col">q of ${name}</th><td><${Strip} name="query" values=${q} rows=${1} width=${width} most=${largest(q)} chosen=${[0, feature]} choose=${(_, column) => choose(key, column)} /></td><td colspan="3"></td></tr>
       <tr><th scope="col">token looked at</th><th scope="col">k</th><th scope="col">${termName}</th><th scope="col">score</th><th scope="col">softmax</th></tr>
     </thead><tbody>${tokens.map((text, place) => html`<tr class=${place === key ? "chosen" : ""} onclick=${() => select({ key: place })}>
       <th scope="row" title=${short(text, 300)}><bdi>${short(text, 20)}</bdi></th>

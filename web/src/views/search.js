@@ -1,6 +1,6 @@
 // The search as a tree: every hypothesis that the beam kept or dropped, with its scores.
 import { linkHorizontal } from "d3-shape";
-import { face, html, short, shown } from "../html.js";
+import { face, html, quoted, short, shown } from "../html.js";
 import { select } from "../selection.js";
 import { Unfolded } from "../table.js";
 import { Readout, View } from "./frame.js";
@@ -85,9 +85,9 @@ export function Search({ scene }) {
       <td><bdi>${each.parent < 0 ? "" : short(face(first[each.parent].token), 40)}</bdi></td><td>${shown(Math.exp(each.log_prob))}</td><td>${shown(each.total)}</td><td>${FATES[each.fate]}</td></tr>`)}</tbody></table>`;
   return html`<${View} name="search" ready=${true} title="Search"
     about="The beam as a tree, from left to right. Bold is the path that won; a dashed end fell out of the beam. Under each token stands its probability.">
-    <${Readout}>“${short(face(node.token), 60)}” at step ${node.step}: probability <output data-value=${Math.exp(node.log_prob)}>${shown(Math.exp(node.log_prob))}</output>, log-probability so far <output data-value=${node.total}>${shown(node.total)}</output>; ${FATES[node.fate]}<//>
+    <${Readout}>${quoted(face(node.token), 60)} at step ${node.step}: probability <output data-value=${Math.exp(node.log_prob)}>${shown(Math.exp(node.log_prob))}</output>, log-probability so far <output data-value=${node.total}>${shown(node.total)}</output>; ${FATES[node.fate]}<//>
     <div class="wide" tabindex="0" role="application" aria-label="Search tree. Arrow keys go from token to token." onkeydown=${typed}>
-      <svg class="tree" width=${width + NODE + 16} height=${height + 40}>
+      <svg class="tree" width=${width + NODE + 16} height=${height + 40} viewBox=${`0 0 ${width + NODE + 16} ${height + 40}`}>
         <g aria-hidden="true">${first.map((each, place) => each.parent >= 0 && html`<path class=${`${each.fate}${path.has(place) ? " won" : ""}`}
           d=${CURVE({ source: [x(each.parent) + NODE, y(each.parent)], target: [x(place), y(place)] })} />`)}</g>
         ${first.map((each, place) => html`<g class=${`node ${each.fate}${path.has(place) ? " won" : ""}${place === chosen ? " chosen" : ""}`}

@@ -1,5 +1,5 @@
 // The decoder at work: what it has read so far, where it looks, its best next tokens.
-import { face, html, short, shown } from "../html.js";
+import { face, html, quoted, short, shown } from "../html.js";
 import { css, inkOn, weightChannels } from "../palette.js";
 import { select } from "../selection.js";
 import { Readout, View } from "./frame.js";
@@ -21,7 +21,7 @@ export function Steps({ scene }) {
   const weights = decodes ? scene.weights() : new Float32Array();
   const ready = weights !== null;
   const row = decodes && ready ? weights.subarray(place * scene.attention.keys, (place + 1) * scene.attention.keys) : null;
-  const read = scene.doc.sides.find((side) => side.name === "target") ?? { tokens: [] };
+  const read = scene.doc.sides.find((side) => side.name === "target") ?? { tokens: [], direction: "auto" };
   const go = (to) => select({ query: Math.max(0, Math.min(steps.length - 1, to)) });
   const typed = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1, Home: -steps.length, End: steps.length }[event.key];
@@ -36,9 +36,9 @@ export function Steps({ scene }) {
       <label class="slider">step <input type="range" min="0" max=${steps.length - 1} value=${place} oninput=${(event) => go(Number(event.currentTarget.value))} /> <span>${place + 1} of ${steps.length}</span></label>
       <button type="button" onclick=${() => go(place + 1)} disabled=${place === steps.length - 1}>forward →</button>
     </div>
-    <${Readout}>writes “${short(face(step.token), 60)}” with probability <output data-value=${step.probability}>${shown(step.probability)}</output><//>
+    <${Readout}>writes ${quoted(face(step.token), 60)} with probability <output data-value=${step.probability}>${shown(step.probability)}</output><//>
     <h3>What it has read</h3>
-    <p class="shaded">${read.tokens.slice(0, place + 1).map((text) => html`<span class="written">${short(face(text), 40)}</span> `)}<span class="next">${short(face(step.token), 40)}</span></p>
+    <p class="shaded" dir=${read.direction}>${read.tokens.slice(0, place + 1).map((text) => html`<span class="written">${short(face(text), 40)}</span> `)}<span class="next">${short(face(step.token), 40)}</span></p>
     ${row && html`<h3>Where it looks <span class="quiet">${scene.headName}</span></h3><${Shaded} side=${scene.keySide} weights=${row} />`}
     ${!decodes && scene.attention !== undefined && html`<p class="quiet">Choose an attention of the decoder to see where it looks.</p>`}
     <h3>Its best next tokens</h3>
