@@ -81,10 +81,16 @@ def demo_run(path: Path, seed: int, quiet: bool) -> Path:
 
 
 def place_of(figure: str, asked: str, out: Path | None) -> Path:
-    """Where a figure goes: of all, each into the directory under its own name."""
+    """Where a figure goes: of all, each into the directory under its own name; ConfigError where that cannot be."""
+    from regard.errors import ConfigError
+
     if asked != "all":
         return out or Path(figure)
     folder = out or Path()
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--out {folder} is a file; all figures go into a directory: give its name")
+    if not folder.absolute().parent.is_dir():
+        raise ConfigError(f"--out {folder}: there is no folder {folder.parent}; make it, or choose another place")
     folder.mkdir(exist_ok=True)
     return folder / figure
 

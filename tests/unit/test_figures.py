@@ -145,6 +145,8 @@ def test_the_numbers_are_printed_as_json(command: Call) -> None:
         (("vanishing",), "there is no figure 'vanishing'; the figures are positions, positions-tensor2tensor"),
         (("vanishing-gradient", "--out", "x.pdf"), "--out x.pdf ends in .pdf; a figure is .png or .svg"),
         (("vanishing-gradient", "--out", "no/x"), "--out no/x: there is no folder no; make it"),
+        (("all", "--out", "no/x"), "--out no/x: there is no folder no; make it"),
+        (("all", "--out", __file__), "is a file; all figures go into a directory"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(arguments: tuple[str, ...], message: str, command: Call) -> None:
