@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,11 @@ class Masker:
     ordinary: NDArray[np.bool_]
     """By id: whether it stands for text. A random token is one of these; all others are never hidden: symbols, tags,
     unknown words."""
+    texts: Ids = field(init=False)
+    """The same as ids."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "texts", np.flatnonzero(self.ordinary))
 
     def hide(self, ids: Ids, starts: Ids | None, seed: Sequence[int]) -> tuple[Ids, Ids]:
         """The ids as the model reads them, and the places that it is to find; a function of the arguments alone.
@@ -54,7 +59,7 @@ class Masker:
         draw = np.random.Generator(np.random.PCG64(list(seed)))
         places = self.chosen(ids, starts, draw)
         read, dice = ids.copy(), draw.random(len(places))
-        any_token = draw.choice(np.flatnonzero(self.ordinary), len(places))
+        any_token = self.texts[draw.integers(0, len(self.texts), len(places))]
         read[places[dice < MASKED]] = self.mask
         replaced = (dice >= MASKED) & (dice < MASKED + RANDOM)
         read[places[replaced]] = any_token[replaced]
@@ -74,16 +79,19 @@ class Masker:
 def whole_words(may: Ids, words: Ids, wanted: int, draw: np.random.Generator) -> Ids:
     """The places of words drawn at random, as long as all of them are at most `wanted`; of one word in any case.
 
-    `words` are the numbers of the words that the places belong to.
+    `words` are the numbers of the words that the places belong to, in ascending order.
     """
-    names, sizes = np.unique(words, return_counts=True)
-    order = draw.permutation(len(names))
+    begins = np.concatenate([[True], words[1:] != words[:-1]])
+    sizes = np.bincount(np.cumsum(begins) - 1)
+    order = draw.permutation(len(sizes))
     taken, left = [order[0]], wanted - int(sizes[order[0]])
     for word in order[1:].tolist():
         if sizes[word] <= left:
             taken.append(word)
             left -= int(sizes[word])
-    return may[np.isin(words, names[taken])]
+    chosen = np.zeros(len(sizes), np.bool_)
+    chosen[taken] = True
+    return may[np.repeat(chosen, sizes)]
 
 
 def number_of(ids: Ids) -> int:
