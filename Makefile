@@ -61,6 +61,8 @@ gettext: ## install Debian's gettext for the check of PO files, if it is missing
 demo: setup ## train on the built-in corpus, translate, show (a few minutes)
 	$(BIN)/regard demo --out runs/demo
 
+# Bytecode is kept even where the environment says not to: tests start dozens of processes that import the package.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: setup browser gettext ## run the tests
 	$(BIN)/python -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder
 
