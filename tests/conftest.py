@@ -4,7 +4,6 @@ Set REGARD_TEST_SHAPES=0 to leave the shape checks out (a debugger steps more ea
 """
 
 import functools
-import io
 import itertools
 import os
 import re
@@ -130,37 +129,11 @@ def corpus(data_directory: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Iterator[Callable[..., Outcome]]":
-    """The command line within this process: `call("translate", run, given="hello\\n")`.
+def call() -> "Callable[..., Outcome]":
+    """The command line within this process: `call("translate", run, given="hello\\n")`."""
+    from tests.within import regard_within
 
-    Drawing takes longer than a tiny training, so a run gets its page only with `page=True`.
-    """
-    from regard import hardware
-    from regard.cli import main
-    from tests.e2e.toolbox import Outcome
-
-    monkeypatch.setattr(hardware, "keep_memory", lambda: None)  # it would hold for the tests that follow
-
-    def run(*arguments: object, given: str | bytes = "", page: bool = False) -> "Outcome":
-        if page:
-            return main_with(*arguments, given=given)
-        with monkeypatch.context() as without:
-            without.setattr("regard.report.live.LiveReport.draw", lambda _: None)
-            return main_with(*arguments, given=given)
-
-    def main_with(*arguments: object, given: str | bytes) -> "Outcome":
-        data = given if isinstance(given, bytes) else given.encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return Outcome(int(left.value.code or 0), said.out, said.err)
-
-    before = signal.getsignal(signal.SIGTERM)
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return regard_within
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.toolbox import SMALL, chosen, environment, sentence_pairs, write_corpus
+from tests.e2e.toolbox import SMALL, chosen, sentence_pairs, write_corpus
+from tests.within import regard_within
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ["--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
@@ -100,13 +99,6 @@ def violations(page: Any, axe_core: str) -> list[str]:
     ]
 
 
-def regard(*arguments: object) -> None:
-    """As a user calls it; exit 1 is what `corpus check` says of a bad corpus."""
-    command = [sys.executable, "-m", "regard", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, env=environment(), timeout=240)
-    assert done.returncode == 0 or arguments[:2] == ("corpus", "check"), done.stderr.decode()
-
-
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Path:
     """report.html, compare.html and check.html, of two short runs and of a corpus with faults."""
@@ -116,11 +108,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Path:
     short = SMALL | {"train.max_steps": 60, "train.validate_every": 20}
     runs = [folder / "a-run-with-a-long-name-that-could-push-a-table-out-of-a-phone", folder / "other"]
     for run, width in zip(runs, (32, 48), strict=True):
-        regard("train", *corpus.options, "--out", run, *chosen(short | {"model.width": width}))
-    regard(
-        "compare", *runs, *["--source", corpus.source, "--reference", corpus.target], "--html", folder / "compare.html"
-    )
+        order = ["train", *corpus.options, "--out", run, *chosen(short | {"model.width": width})]
+        regard_within(*order, page=run == runs[0]).done()
+    files = ["--source", corpus.source, "--reference", corpus.target]
+    regard_within("compare", *runs, *files, "--html", folder / "compare.html").done()
     faulty = write_corpus(folder / "faulty", [*pairs[:40], ("x" * 300, "y"), ("", "empty"), *pairs[:3]])
-    regard("corpus", "check", faulty.source, faulty.target, "--html", folder / "check.html")
+    found = regard_within("corpus", "check", faulty.source, faulty.target, "--html", folder / "check.html")
+    assert found.code == 1, found  # it has faults
     shutil.copy(runs[0] / "report.html", folder / "report.html")
     return folder

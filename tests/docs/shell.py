@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.docs.dry import parsed, planned
 from tests.docs.markdown import ROOT
+from tests.within import main_within
 
 SYSTEM = frozenset({"cat", "echo", "head", "ls", "paste", "printf", "tail", "wc"})
 """Harmless programs that every machine has."""
@@ -114,34 +115,8 @@ def call_regard(
     arguments: list[str], given: bytes, output: io.BytesIO, screen: io.BytesIO, interrupt: bool = False
 ) -> int:
     """The exit code of `regard …`; what it says goes to `output` and `screen`."""
-    from regard.cli import main
-
-    with standing_in(["regard", *arguments], given, output, screen), pressing_control_c(arguments, interrupt):
-        try:
-            main()
-        except SystemExit as left:
-            return int(left.code or 0)
-    raise AssertionError("regard came back without an exit code")
-
-
-@contextmanager
-def standing_in(arguments: list[str], given: bytes, output: io.BytesIO, screen: io.BytesIO) -> Generator[None]:
-    """This process as if it had been started with these arguments."""
-    from regard import hardware
-
-    before = sys.argv, sys.stdin, sys.stdout, sys.stderr, hardware.keep_memory
-    signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    hardware.keep_memory = lambda: None  # it would hold for the tests that follow
-    sys.argv, sys.stdin = arguments, io.TextIOWrapper(io.BytesIO(given))
-    sys.stdout, sys.stderr = (io.TextIOWrapper(each, "utf-8", write_through=True) for each in (output, screen))
-    try:
-        yield
-    finally:
-        for wrapper in (sys.stdout, sys.stderr):
-            wrapper.detach()  # or the buffers would be closed with it
-        sys.argv, sys.stdin, sys.stdout, sys.stderr, hardware.keep_memory = before
-        for number, handler in signals.items():
-            signal.signal(number, handler)
+    with pressing_control_c(arguments, interrupt):
+        return main_within(arguments, given, output, screen)
 
 
 @contextmanager
@@ -152,7 +127,7 @@ def pressing_control_c(arguments: list[str], really: bool) -> Generator[None]:
         return
     log = Path(arguments[arguments.index("--out") + 1]) / "metrics.jsonl"
     over = threading.Event()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # but not within the loop, which has a handler of its own
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # but not within the loop, which has a handler of its own
     thread = threading.Thread(target=press_when, args=(lambda: lines_in(log) >= STEPS_BEFORE_INTERRUPT, over))
     thread.start()
     try:
@@ -160,6 +135,7 @@ def pressing_control_c(arguments: list[str], really: bool) -> Generator[None]:
     finally:
         over.set()
         thread.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def press_when(ready: Callable[[], bool], over: threading.Event) -> None:

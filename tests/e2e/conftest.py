@@ -18,6 +18,7 @@ from tests.e2e.toolbox import (
     sentence_pairs,
     write_corpus,
 )
+from tests.within import regard_within
 
 
 @pytest.fixture(scope="session")
@@ -47,10 +48,10 @@ def small_corpus(shared: Path) -> Corpus:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(shared: Path, small_corpus: Corpus, process: Callable[..., Outcome]) -> Path:
+def tiny_run(shared: Path, small_corpus: Corpus) -> Path:
     """A run that has ended, with checkpoints 2 and 4, and with its page. Not to be changed: copy it."""
 
     def make(run: Path) -> None:
-        process("train", *small_corpus.options, "--out", run, *chosen(TINY), page=True).done()
+        regard_within("train", *small_corpus.options, "--out", run, *chosen(TINY), page=True).done()
 
     return made_once(shared, "tiny-run", make)

@@ -347,9 +347,8 @@ def test_options_of_tables_on_plain_lines(call: Call, tiny_run: Path) -> None:
     call("translate", tiny_run, "--field", "2", given="bado\n").refusal("--field", "tsv, csv, jsonl", "lines")
 
 
-def test_a_closed_standard_input(call: Call, tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("io.TextIOWrapper", lambda _: None)
-    call("translate", tiny_run).refusal("standard input is closed", "--input")
+def test_a_closed_standard_input(call: Call, tiny_run: Path) -> None:
+    call("translate", tiny_run, given=None).refusal("standard input is closed", "--input")
 
 
 def test_an_input_that_is_not_there(call: Call, tiny_run: Path, tmp_path: Path) -> None:

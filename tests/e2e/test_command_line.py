@@ -34,6 +34,7 @@ from tests.e2e.toolbox import (
     weights,
     write_corpus,
 )
+from tests.within import regard_within
 
 Call = Callable[..., Outcome]
 
@@ -52,7 +53,7 @@ class Learnt:
 
 
 @pytest.fixture(scope="module")
-def learnt(tmp_path_factory: pytest.TempPathFactory, process: Call) -> Callable[[int], Learnt]:
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Learnt]:
     """A run for each seed, trained when it is first asked for."""
     runs: dict[int, Learnt] = {}
 
@@ -61,7 +62,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory, process: Call) -> Callable[
             folder = tmp_path_factory.mktemp("learnt")
             corpus = write_corpus(folder, sentence_pairs(seed, 600))
             unseen = write_corpus(folder, sentence_pairs(seed + 1000, 40), "unseen")
-            train = process("train", *corpus.options, "--out", folder / "run", *chosen(SMALL | {"seed": seed}))
+            train = regard_within("train", *corpus.options, "--out", folder / "run", *chosen(SMALL | {"seed": seed}))
             runs[seed] = Learnt(folder / "run", train.done(), unseen)
         return runs[seed]
 
@@ -78,7 +79,7 @@ def sacrebleu(hypotheses: Path, reference: Path, *options: str) -> Any:
 # --- the whole way
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], pytest.param(SEEDS[1], marks=pytest.mark.verify)])
 def test_what_can_be_learnt_is_learnt(learnt: Callable[[int], Learnt], call: Call, seed: int) -> None:
     model = learnt(seed)
     files = ["--source", model.unseen.source, "--reference", model.unseen.target]
@@ -113,12 +114,12 @@ def test_the_held_out_slice_is_not_trained_on(learnt: Callable[[int], Learnt]) -
     assert {*held_out, *trained} == {source for source, _ in sentence_pairs(SEEDS[0], 600)}
 
 
-def test_as_many_lines_come_out_as_go_in(learnt: Callable[[int], Learnt], process: Call) -> None:
+def test_as_many_lines_come_out_as_go_in(learnt: Callable[[int], Learnt], call: Call) -> None:
     """Also from Python: the same sentences give the same text."""
     model = learnt(SEEDS[0])
     lines = model.unseen.source.read_text().splitlines()
     lines[5:5] = ["", "   ", "bado\u2028fiba", "never seen before", "dogu " * 30]
-    outcome = process("translate", model.run, "--beam", "3", given="\n".join(lines)).done()
+    outcome = call("translate", model.run, "--beam", "3", given="\n".join(lines)).done()
     assert all("split into" in said for said in outcome.err.splitlines())  # the line of thirty words
     translations = outcome.out.split("\n")
     assert len(translations) == len(lines)

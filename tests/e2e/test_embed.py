@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,6 +15,7 @@ import regard
 from regard.encode import TextEncoder
 from tests.e2e.toolbox import Outcome
 from tests.encoders import SHAPE, pieces, save_run
+from tests.within import Screen, main_within
 
 Call = Callable[..., Outcome]
 LINES = ["the red apple is a fruit.", "", "my favourite brand", "a fruit, a fruit"]
@@ -56,14 +56,11 @@ def test_an_array_has_a_row_for_each_line(options, form, call: Call, run: Path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lines.txt", "vectors.npy"]
 
 
-def test_standard_output_takes_the_same_bytes(
-    call: Call, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_output_takes_the_same_bytes(call: Call, run: Path, tmp_path: Path) -> None:
     call("embed", run, "--output", tmp_path / "vectors.npy", given=TEXT).done()
-    screen = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(screen, write_through=True))
-    call("embed", run, given=TEXT).done()
-    assert screen.getvalue() == (tmp_path / "vectors.npy").read_bytes()
+    out = io.BytesIO()
+    assert main_within(["embed", str(run)], TEXT.encode(), out, io.BytesIO()) == 0
+    assert out.getvalue() == (tmp_path / "vectors.npy").read_bytes()
 
 
 def test_json_has_a_line_for_each_line_and_every_bit(call: Call, run: Path, model: TextEncoder, tmp_path: Path) -> None:
@@ -114,9 +111,10 @@ def test_what_embed_cannot_do_is_said_in_a_line(call: Call, run: Path, tmp_path:
     call("embed", run, "--input", tmp_path / "x.jsonl", "--output", tmp_path / "x.jsonl").refusal("would be replaced")
 
 
-def test_an_array_is_not_for_a_terminal(call: Call, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    call("embed", run, given=TEXT).refusal("a .npy array is not for a terminal", "--output FILE, or --json")
+def test_an_array_is_not_for_a_terminal(call: Call, run: Path) -> None:
+    call("embed", run, given=TEXT, stream=Screen).refusal(
+        "a .npy array is not for a terminal", "--output FILE, or --json"
+    )
 
 
 def test_there_is_nothing_to_train(call: Call, tmp_path: Path) -> None:

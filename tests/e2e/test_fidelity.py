@@ -13,6 +13,7 @@ import pytest
 import regard
 from tests.e2e.toolbox import TINY, Corpus, Outcome, chosen, environment
 from tests.hostile_lines import Known, hostile_lines, write_hostile
+from tests.within import regard_within
 
 Call = Callable[..., Outcome]
 
@@ -21,11 +22,11 @@ SHORT = ("--max-length", "6", "--beam", "1")
 
 
 @pytest.fixture(scope="module")
-def lossless_run(tmp_path_factory: pytest.TempPathFactory, small_corpus: Corpus, process: Call) -> Path:
+def lossless_run(tmp_path_factory: pytest.TempPathFactory, small_corpus: Corpus) -> Path:
     """Made in seconds, it translates into noise, but takes any text."""
     run = tmp_path_factory.mktemp("lossless") / "run"
     settings = TINY | {"tokenizer.kind": "bpe", "tokenizer.size": 300, "data.filters.max_length": 64}
-    process("train", *small_corpus.options, "--out", run, *chosen(settings)).done()
+    regard_within("train", *small_corpus.options, "--out", run, *chosen(settings)).done()
     return run
 
 

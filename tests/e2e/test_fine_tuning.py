@@ -8,6 +8,7 @@ from shutil import copytree, rmtree
 import pytest
 
 from tests.e2e.toolbox import SMALL, TINY, Corpus, Outcome, chosen, made_once, sentence_pairs, write_corpus
+from tests.within import regard_within
 
 Call = Callable[..., Outcome]
 
@@ -51,7 +52,7 @@ def test_old_data_is_trained_on_with_its_weight(
 
 
 @pytest.fixture(scope="module")
-def learnt(shared: Path, process: Call) -> Path:
+def learnt(shared: Path) -> Path:
     """A run that knows the lexicon, with a test set."""
 
     def make(folder: Path) -> None:
@@ -60,7 +61,7 @@ def learnt(shared: Path, process: Call) -> Path:
         files = {part: f"{{ source = '{part}.xx', target = '{part}.yy' }}" for part in ("train", "test")}
         (folder / "recipe.toml").write_text(f"[data]\ntrain = [{files['train']}]\ntest = [{files['test']}]\n")
         settings = chosen(SMALL | {"train.max_steps": 150, "decode.beam": 1})
-        process("train", folder / "recipe.toml", "--data", folder, "--out", folder / "run", *settings).done()
+        regard_within("train", folder / "recipe.toml", "--data", folder, "--out", folder / "run", *settings).done()
 
     return made_once(shared, "learnt", make) / "run"
 

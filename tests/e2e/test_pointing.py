@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.toolbox import Outcome, chosen, made_once
+from tests.within import regard_within
 
 Call = Callable[..., Outcome]
 
@@ -60,14 +61,14 @@ def write_sorting(folder: Path, name: str, seed: int, count: int) -> list[list[f
 
 
 @pytest.fixture(scope="session")
-def trained(shared: Path, process: Callable[..., Outcome]) -> Path:
+def trained(shared: Path) -> Path:
     """A folder with the corpus and a run that sorts. Not to be changed."""
 
     def make(folder: Path) -> None:
         write_sorting(folder, "train", 1, 2000)
         write_sorting(folder, "test", 2, 100)
         (folder / "recipe.toml").write_text(RECIPE)
-        process("train", folder / "recipe.toml", "--data", folder, "--out", folder / "run", *chosen(SMALL)).done()
+        regard_within("train", folder / "recipe.toml", "--data", folder, "--out", folder / "run", *chosen(SMALL)).done()
 
     return made_once(shared, "sorting", make)
 

@@ -10,6 +10,7 @@ import pytest
 
 from regard.report import write_report
 from tests.e2e.toolbox import TINY, Corpus, Outcome, chosen, metrics, sentence_pairs, weights, write_corpus
+from tests.within import regard_within
 
 Call = Callable[..., Outcome]
 
@@ -119,7 +120,7 @@ def test_training_does_not_end_for_its_page(tiny_run: Path, small_corpus: Corpus
 
 
 @pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory, small_corpus: Corpus, process: Call) -> Path:
+def others(tmp_path_factory: pytest.TempPathFactory, small_corpus: Corpus) -> Path:
     """Runs that the tiny one can and cannot be compared with, not to be changed."""
     folder = tmp_path_factory.mktemp("others")
     write_corpus(folder, sentence_pairs(9, 23), "test")
@@ -127,7 +128,7 @@ def others(tmp_path_factory: pytest.TempPathFactory, small_corpus: Corpus, proce
     table = f'train = [{{ source = "{small_corpus.source}", target = "{small_corpus.target}" }}]\n'
     recipe.write_text(f'[data]\nsource_language = "xx"\n{table}test = [{{ source = "test.xx", target = "test.yy" }}]\n')
     settings = chosen(TINY | {"seed": 5, "model.width": 16})
-    process("train", recipe, "--data", folder, "--out", folder / "wide", *settings).done()
+    regard_within("train", recipe, "--data", folder, "--out", folder / "wide", *settings).done()
     return folder
 
 

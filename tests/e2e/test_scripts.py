@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.toolbox import SMALL, Corpus, Outcome, chosen, made_once, metrics
+from tests.within import regard_within
 
 Call = Callable[..., Outcome]
 
@@ -46,14 +47,14 @@ SETTINGS = SMALL | {
 
 
 @pytest.fixture(scope="module")
-def japanese(shared: Path, process: Call) -> Path:
+def japanese(shared: Path) -> Path:
     """A run that stops on chrF."""
 
     def make(folder: Path) -> None:
         source, target = write_sides(folder, "train", japanese_pairs(1, 400))
         stop = {"train.stop_on": "chrf", "train.patience": 5}
         files = ("--source", source, "--target", target)
-        process("train", *files, "--out", folder / "run", *chosen(SETTINGS | stop)).done()
+        regard_within("train", *files, "--out", folder / "run", *chosen(SETTINGS | stop)).done()
 
     return made_once(shared, "japanese", make) / "run"
 
