@@ -133,13 +133,20 @@ def at_random(generator: random.Random, stepper: Stepper, requests: Sequence[Req
     return [found[place] for place in range(len(requests))]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("demanding", [False, True], ids=["free", "demanding"])
+@pytest.mark.parametrize(
+    ("shape", "demanding"),
+    [
+        ("odd", False),
+        ("even", True),
+        pytest.param("odd", True, marks=pytest.mark.verify),
+        pytest.param("even", False, marks=pytest.mark.verify),
+    ],
+)
 @settings(max_examples=2)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_order_of_admission_gives_the_bits_of_each_sentence_alone(
-    shape: str, method: str, demanding: bool, seed: int
+    method: str, shape: str, demanding: bool, seed: int
 ):
     """Tokens, scores and ranks; a demand of one sentence changes no other."""
     generator, model, config = random.Random(seed), transformer(shape), SearchConfig(**METHODS[method])

@@ -82,18 +82,20 @@ def test_a_model_on_paper_takes_no_memory_and_no_chance():
 
 PAPER = """
 import sys
+import regard.cli, regard.report, regard.session.session
 import torch
 from regard.config import build_config
 from regard.models import Shapes
 from regard.models.costs import model_on_paper
 for table in ({}, {"architecture": "rnn"}):
     model_on_paper(build_config({"model": table}).model, Shapes({"source": 50, "target": 50}))
-assert "torch._dynamo" not in sys.modules
+assert not {"matplotlib", "torch._dynamo"} & set(sys.modules)
 """
 
 
-def test_a_model_on_paper_does_not_load_the_compiler():
-    """It takes as long to load as torch, in every command that opens a model."""
+def test_neither_the_compiler_nor_matplotlib_is_loaded_for_a_model_on_paper():
+    """The one takes as long to load as torch, in every command that opens a model; the other waits until something is
+    drawn."""
     subprocess.run([sys.executable, "-c", PAPER], check=True)
 
 

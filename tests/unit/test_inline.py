@@ -121,15 +121,15 @@ def test_marks_that_are_whole():
 
 
 @st.composite
-def tagged(draw: st.DrawFn) -> str:
+def tagged(draw: st.DrawFn, deepest: int = 3) -> str:
     """Nested tags and words."""
-    depth = draw(st.integers(0, 1))
+    nests = deepest > 0 and draw(st.booleans())
     out = ""
     for number in range(draw(st.integers(1, 4))):
         out += draw(st.sampled_from(["", " "])) + draw(st.sampled_from(["a", "b c", "d.", "<x/>", "", "(e)"]))
-        if depth:
-            name = f"t{depth}{number}"
-            out += f"<{name}>{draw(tagged())}</{name}>" + draw(st.sampled_from(["", " ", "."]))
+        if nests:
+            name = f"t{deepest}{number}"
+            out += f"<{name}>{draw(tagged(deepest - 1))}</{name}>" + draw(st.sampled_from(["", " ", "."]))
     return out
 
 

@@ -4,8 +4,6 @@ import io
 import json
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -49,11 +47,6 @@ def history_of(records: list[dict[str, Any]]) -> History:
     for each in records:
         history.add(each)
     return history
-
-
-def test_matplotlib_waits_until_something_is_drawn() -> None:
-    code = "import sys, regard.cli, regard.report, regard.session.session; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 # --- series
