@@ -39,7 +39,7 @@ PACKAGES: dict[str, Package] = {
     package.name: package
     for package in (
         Package("eole", "eole", ("eole==0.6.*", "aiohttp")),
-        Package("joeynmt", "joeynmt", ("joeynmt==2.3.*", "setuptools<81")),
+        Package("joeynmt", "joeynmt", ("joeynmt==2.3.*", "setuptools<81", "importlib-metadata")),
         Package("transformers", "transformers", ("transformers>=5,<6", "sentencepiece")),
         Package("ctranslate2", "ctranslate2", ("ctranslate2>=4.6,<5",)),
     )
