@@ -52,14 +52,19 @@ def test_what_hugging_face_has_no_model_for_is_left_out_with_a_reason(
     assert not (tmp_path / "model").exists()
 
 
-def test_models_of_other_kinds_are_left_out_with_a_reason(tmp_path: Path) -> None:
-    plain = opened()
+@pytest.mark.parametrize(
+    ("peer", "norm", "write"),
+    [("Hugging Face", "post", twins.write_for_huggingface), ("eole", "pre", twins.write_for_eole)],
+    ids=["huggingface", "eole"],
+)
+def test_models_of_other_kinds_are_left_out_with_a_reason(peer: str, norm: str, write: Any, tmp_path: Path) -> None:
+    plain = opened(norm=norm)
     other = replace(plain, config=Config(preset="none", model=ARCHITECTURES["rnn"].config()))
-    with pytest.raises(ConfigError, match="Hugging Face has no counterpart of this model"):
-        twins.write_for_huggingface(other, tmp_path / "model")
+    with pytest.raises(ConfigError, match=f"{peer} has no counterpart of this model"):
+        write(other, tmp_path / "model")
     weights = {f"inner.{name}": value for name, value in plain.weights(None).items()}
-    with pytest.raises(ConfigError, match="Hugging Face has no counterpart of a model that copies"):
-        twins.write_for_huggingface(replace(plain, weights=lambda _: weights), tmp_path / "model")
+    with pytest.raises(ConfigError, match=f"{peer} has no counterpart of a model that copies"):
+        write(replace(plain, weights=lambda _: weights), tmp_path / "model")
 
 
 def test_hugging_face_gets_a_file_and_settings(tmp_path: Path) -> None:
@@ -104,16 +109,6 @@ def test_eole_is_left_out_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(translators, "interpreter", lambda _: "")
     _, (absent,) = translators.contestants(opened(norm="pre"), {"loading": {}, "options": {}}, tmp_path)
     assert absent["note"] == f"left out: {environments.missing('eole')}"
-
-
-def test_eole_has_no_counterpart_of_other_models(tmp_path: Path) -> None:
-    plain = opened(norm="pre")
-    other = replace(plain, config=Config(preset="none", model=ARCHITECTURES["rnn"].config()))
-    with pytest.raises(ConfigError, match="eole has no counterpart of this model"):
-        twins.write_for_eole(other, tmp_path / "model")
-    weights = {f"inner.{name}": value for name, value in plain.weights(None).items()}
-    with pytest.raises(ConfigError, match="eole has no counterpart of a model that copies"):
-        twins.write_for_eole(replace(plain, weights=lambda _: weights), tmp_path / "model")
 
 
 @pytest.mark.parametrize("share", ["all", "target", "none"])

@@ -13,6 +13,11 @@ from typing import Any
 import ctranslate2
 
 BATCHES = ((32, "examples"), (2048, "tokens"), (8192, "tokens"))
+ALONE = (0, "examples")
+Way = tuple[Any, tuple[int, str]]
+"""A model, and how it batches: how many of what."""
+Prepared = tuple[list[list[str]], int, int]
+"""Sentences, the width of the beam, the longest translation."""
 
 
 class Peer:
@@ -27,48 +32,46 @@ class Peer:
         models = [together]
         if threads > 1:
             models += [ctranslate2.Translator(settings["folder"], **load, inter_threads=threads, intra_threads=1)]
-        self.alone = self.many = together
-        self.way, probe = BATCHES[0], settings["probe"]
-        self.many, self.way = self.fastest([(model, way) for model in models for way in BATCHES], [probe])
-        many, way = self.many, self.way
-        self.alone, _ = self.fastest([(model, way) for model in models], [[each] for each in probe[:8]])
-        self.many, self.way = many, way
-        shared = "one sentence" if self.many is together else "a batch each"
-        alone = "all threads" if self.alone is together else "one thread"
-        self.batches = f"{self.way[0]:,} {self.way[1]}, threads for {shared}; {alone} for a sentence alone"
+        probe = settings["probe"]
+        self.many = self.fastest([(model, way) for model in models for way in BATCHES], [probe])
+        self.alone = self.fastest([(model, ALONE) for model in models], [[each] for each in probe[:8]])
+        (many, (size, unit)), (single, _) = self.many, self.alone
+        shared = "one sentence" if many is together else "a batch each"
+        alone = "all threads" if single is together else "one thread"
+        self.batches = f"{size:,} {unit}, threads for {shared}; {alone} for a sentence alone"
 
-    def fastest(
-        self, ways: list[tuple[Any, tuple[int, str]]], probes: list[list[list[int]]]
-    ) -> tuple[Any, tuple[int, str]]:
+    def fastest(self, ways: list[Way], probes: list[list[list[int]]]) -> Way:
         """By a greedy search of all probes, tried twice each."""
+        works = [self.prepare(probe, 1) for probe in probes]
         taken: list[float] = []
-        for model, self.way in ways * 2:
-            self.alone = self.many = model
-            works = [self.prepare(probe, 1) for probe in probes]
+        for way in ways * 2:
             started = time.perf_counter()
             for work in works:
-                self.run(work)
+                self.translated(way, work)
             taken.append(time.perf_counter() - started)
         totals = [min(taken[place], taken[place + len(ways)]) for place in range(len(ways))]
         return ways[totals.index(min(totals))]
 
-    def prepare(self, sentences: list[list[int]], beam: int) -> tuple[list[list[str]], int, int]:
+    def prepare(self, sentences: list[list[int]], beam: int) -> Prepared:
         """As strings, without end symbols, which it adds; and the longest translation that is allowed."""
         longest = max(map(len, sentences)) + self.extra
         return [[self.names[index] for index in sentence[:-1]] for sentence in sentences], beam, longest
 
-    def run(self, prepared: tuple[list[list[str]], int, int]) -> list[list[int]]:
+    def run(self, prepared: Prepared) -> list[list[int]]:
+        return self.translated(self.alone if len(prepared[0]) == 1 else self.many, prepared)
+
+    def translated(self, way: Way, prepared: Prepared) -> list[list[int]]:
+        model, (size, unit) = way
         sentences, beam, longest = prepared
-        alone = len(sentences) == 1
-        found = (self.alone if alone else self.many).translate_batch(
+        found = model.translate_batch(
             sentences,
             beam_size=beam,
             length_penalty=self.penalty,
             max_decoding_length=longest,
             min_decoding_length=0,
             max_input_length=0,
-            max_batch_size=0 if alone else self.way[0],
-            batch_type="examples" if alone else self.way[1],
+            max_batch_size=size,
+            batch_type=unit,
         )
         return [[self.ids[name] for name in each.hypotheses[0]] for each in found]
 
