@@ -37,6 +37,7 @@ from torch import Tensor
 
 from regard import hardware
 from regard.bench import twins
+from regard.bench.children import PEERS
 from regard.config import Config, merged
 from regard.data.batch import Source
 from regard.decode.config import SearchConfig
@@ -333,8 +334,11 @@ def test_the_benchmark_gives_them_the_same_weights(settings: dict[str, Any]):
 
 
 @pytest.mark.parametrize("case", ["post", "pre"])
-def test_the_benchmarks_peer_writes_what_we_write(transformers: Any, tmp_path: Path, case: str):
+def test_the_benchmarks_peer_writes_what_we_write(
+    transformers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: str
+):
     """Greedily, from the file and the settings that `bench/twins.py` gives it."""
+    monkeypatch.syspath_prepend(PEERS)  # as where it runs: in a process of its own, beside the other peers
     from regard.bench.peers.huggingface_translate import Peer
 
     ours, size = random_model(CASES[case]).eval(), SIZES[1]
