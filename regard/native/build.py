@@ -71,7 +71,8 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
 
         for table, (name, own) in kernels.items():
             compiled("kernels.c", f"kernels_{table}", [*own, f"-DKERNELS=kernels_{table}", f'-DKERNELS_NAME="{name}"'])
-        for source in ("pool", "shortlist", "model", "search", "native"):
+            compiled("training.c", f"training_{table}", [*own, f"-DTRAINING=training_{table}"])
+        for source in ("pool", "shortlist", "model", "search", "train", "native"):
             compiled(f"{source}.c", source, [f'-DBUILT_FROM="{sources_hash()}"'])
         linked = Path(folder) / "library.so"
         run([*compiler, "-shared", *flags, *objects, "-o", str(linked), "-lm", "-lpthread"])

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_int64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,34 @@ SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "rg_search_next": (c_int, (c_void_p, POINTER(c_int64), POINTER(c_int32), POINTER(c_int32))),
     "rg_search_take": (None, (c_void_p, Pointer, Pointer, Pointer, Pointer, Pointer)),
     "rg_search_written": (c_int, (c_void_p, c_int64, c_int, Pointer, c_int)),
+    "rg_train_threads": (None, (c_void_p,) * 3),
+    "rg_train_attend": (c_int, (c_int, c_int, *(Pointer,) * 3)),
+    "rg_train_attend_back": (c_int, (c_int, c_int, *(Pointer,) * 6)),
+    "rg_train_drop_add": (c_int, (c_int, c_int, Pointer, Pointer, c_int64, c_double, c_uint64, Pointer)),
+    "rg_train_relu": (c_int, (c_int, c_int, Pointer, c_int64, c_int, Pointer)),
+    "rg_train_relu_back": (c_int, (c_int, c_int, Pointer, Pointer, c_int64, c_int, Pointer, Pointer)),
+    "rg_train_norm": (
+        c_int,
+        (
+            c_int,
+            c_int,
+            Pointer,
+            Pointer,
+            c_int64,
+            c_int,
+            c_double,
+            c_uint64,
+            Pointer,
+            Pointer,
+            c_float,
+            *(Pointer,) * 3,
+        ),
+    ),
+    "rg_train_norm_back": (
+        c_int,
+        (c_int, c_int, *(Pointer,) * 3, c_int64, c_int, c_double, c_uint64, *(Pointer,) * 5),
+    ),
+    "rg_train_cross_entropy": (c_int, (c_int, c_int, Pointer, c_int, c_int, Pointer, c_float, Pointer, Pointer)),
     "rg_test_quantise": (c_int, (c_int, Pointer, c_int, c_int, Pointer, Pointer)),
     "rg_test_multiply": (c_int, (c_int, Pointer, c_int, POINTER(Matrix), c_int, Pointer)),
     "rg_test_norm": (c_int, (c_int, Pointer, c_int, c_int, POINTER(Norm), c_float, Pointer)),

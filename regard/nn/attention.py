@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.errors import ConfigError
+from regard.nn import fused
 from regard.nn.dropout import dropout as drop
 from regard.nn.linear import Linear, Product, Projection
 from regard.nn.masks import used_keys
@@ -224,9 +225,24 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Self-attention, or attention over `memory`."""
         if memory is None:
-            q_BNTH, k_BNTH, v_BNTH = self.split(query)
-            return self.over(q_BNTH, KVCache(k_BNTH, v_BNTH), mask, probe)
-        return self.over(self.queries(query), self.remember(memory), mask, probe)
+            queries, remembered = self.projection("all")(query), None
+        else:
+            to_queries, to_memory = self.apart()
+            queries, remembered = to_queries(query), to_memory(memory)
+        kernels = self.kernels_for(queries, remembered, probe)
+        if kernels is not None:
+            return self.output(fused.attention(kernels, queries, remembered, mask, self.heads))
+        if remembered is None:
+            q_BNTH, cache = self.by_part(queries)
+            return self.over(q_BNTH, cache, mask, probe)
+        return self.over(split_heads(queries, self.heads), self.cached(remembered), mask, probe)
+
+    def kernels_for(self, queries: Tensor, memory: Tensor | None, probe: Probe | None) -> fused.Kernels | None:
+        """The compiled kernels, where they do what `over` would do."""
+        dropped = self.training and self.dropout > 0.0
+        if probe is not None or dropped or self.key_heads != self.heads or self.key_width != self.value_width:
+            return None
+        return fused.takes_attention(queries, memory, self.heads)
 
     def over(
         self,
@@ -265,24 +281,39 @@ class MultiHeadAttention(nn.Module):
         """What makes queries, keys or values: what replaces it, or the rows of `weight` and `bias`."""
         if part in self.replaced:
             return self.replaced[part]
-        whole, queries = Product(self.weight, self.bias), self.sizes[0]
         if part == "all":
-            return whole
-        return whole.rows(0, queries) if part == "queries" else whole.rows(queries, sum(self.sizes))
+            return Product(self.weight, self.bias)
+        queries, memory = self.apart()
+        return queries if part == "queries" else memory
+
+    def apart(self) -> tuple[Projection, Projection]:
+        """What makes queries, and what makes keys and values."""
+        sizes = (self.sizes[0], sum(self.sizes[1:]))
+        queries, memory = Product(self.weight, self.bias).split(sizes)
+        return self.replaced.get("queries", queries), self.replaced.get("memory", memory)
 
     def split(
         self, x: Float[Tensor, "B T D"]
     ) -> tuple[Float[Tensor, "B N T H"], Float[Tensor, "B G T H"], Float[Tensor, "B G T Hv"]]:
         """Queries, keys and values of `x`, in one product."""
-        q, k, v = self.projection("all")(x).split(self.sizes, dim=-1)
-        return split_heads(q, self.heads), split_heads(k, self.key_heads), split_heads(v, self.key_heads)
+        q_BNTH, cache = self.by_part(self.projection("all")(x))
+        return q_BNTH, cache.keys, cache.values
+
+    def by_part(self, projected: Float[Tensor, "B T _"]) -> tuple[Float[Tensor, "B N T H"], KVCache]:
+        """Queries, keys and values by head, of all three in one row."""
+        queries, memory = projected.split((self.sizes[0], sum(self.sizes[1:])), dim=-1)
+        return split_heads(queries, self.heads), self.cached(memory)
 
     def queries(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B N T H"]:
         return split_heads(self.projection("queries")(x), self.heads)
 
     def remember(self, x: Float[Tensor, "B K D"]) -> KVCache:
         """Keys and values of `x`."""
-        keys, values = self.projection("memory")(x).split(self.sizes[1:], dim=-1)
+        return self.cached(self.projection("memory")(x))
+
+    def cached(self, projected: Float[Tensor, "B K _"]) -> KVCache:
+        """Keys and values by head, of both in one row."""
+        keys, values = projected.split(self.sizes[1:], dim=-1)
         return KVCache(split_heads(keys, self.key_heads), split_heads(values, self.key_heads))
 
     def nothing(self, x: Float[Tensor, "B K D"]) -> KVCache:

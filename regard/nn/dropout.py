@@ -2,7 +2,8 @@
 
 torch draws a double for each element on one core, a fifth of a small model's training step. Sixteen random bits are
 enough to compare with a probability, so one 64-bit draw serves four elements. The stream is torch's global generator:
-`torch.manual_seed` makes it repeatable.
+`torch.manual_seed` makes it repeatable. Compiled kernels (`nn.fused`) draw one number from it for each call, and hash
+it with each element's place.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from regard.nn import fused
 
 LEVELS = 1 << 16
 
@@ -28,4 +31,7 @@ def dropout(x: Float[Tensor, "*shape"], probability: float, training: bool) -> F
     """Inverted dropout (section 5.4)."""
     if not training or probability == 0.0:
         return x
+    kernels = fused.takes(x)
+    if kernels is not None:
+        return fused.drop_add(kernels, None, x, probability)
     return x * keep_mask(x.shape, probability, x)

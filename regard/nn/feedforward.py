@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.errors import ConfigError
+from regard.nn import fused
 from regard.nn.dropout import dropout
 from regard.nn.elementwise import by_row
 from regard.nn.linear import Linear
@@ -42,7 +43,13 @@ class FeedForward(nn.Module):
         begin(self.inner, self.outer)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return self.outer(dropout(activated(self.inner(x), self.activation), self.dropout, self.training))
+        return self.outer(dropout(self.hidden(x), self.dropout, self.training))
+
+    def hidden(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B F"]:
+        kernels = fused.takes_relu(x, self.inner) if self.activation == "relu" else None
+        if kernels is not None:
+            return fused.rectified(kernels, x, self.inner)
+        return activated(self.inner(x), self.activation)
 
 
 class GatedFeedForward(nn.Module):

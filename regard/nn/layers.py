@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.errors import ConfigError
+from regard.nn import fused
 from regard.nn.attention import KVCache, MultiHeadAttention
 from regard.nn.dropout import dropout
 from regard.nn.feedforward import ACTIVATIONS, build_feedforward
@@ -87,8 +88,34 @@ class Residual(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Callable[[Tensor], Tensor]) -> Float[Tensor, "B T D"]:
         if self.before:
-            return x + dropout(sublayer(self.norm(x)), self.dropout, self.training)
-        return self.norm(x + dropout(sublayer(x), self.dropout, self.training))
+            return added(x, sublayer(normed(self.norm, x)), self.dropout if self.training else 0.0)
+        return added_and_normed(self.norm, x, sublayer(x), self.dropout if self.training else 0.0)
+
+
+def added(x: Float[Tensor, "B T D"], y: Float[Tensor, "B T D"], probability: float) -> Float[Tensor, "B T D"]:
+    """x + Dropout(y)."""
+    kernels = fused.takes(x, y) if probability else None
+    if kernels is not None:
+        return fused.drop_add(kernels, x, y, probability)
+    return x + dropout(y, probability, training=True)
+
+
+def normed(norm: nn.Module, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    """Norm(x)."""
+    kernels = fused.takes_norm(norm, x, None)
+    if kernels is not None and isinstance(norm, nn.LayerNorm):
+        return fused.add_norm(kernels, norm, x)
+    return norm(x)
+
+
+def added_and_normed(
+    norm: nn.Module, x: Float[Tensor, "B T D"], y: Float[Tensor, "B T D"], probability: float
+) -> Float[Tensor, "B T D"]:
+    """Norm(x + Dropout(y))."""
+    kernels = fused.takes_norm(norm, x, y)
+    if kernels is not None and isinstance(norm, nn.LayerNorm):
+        return fused.add_norm(kernels, norm, x, y, probability)
+    return norm(x + dropout(y, probability, training=True))
 
 
 class Layer(nn.Module):
@@ -111,6 +138,8 @@ class Layer(nn.Module):
         """`turn` places queries and keys; the layer's keys and values are appended to `keep`."""
 
         def look(y: Tensor) -> Tensor:
+            if turn is None and keep is None:
+                return self.attention(y, mask=mask, probe=probe)
             q_BNTH, k_BGTH, v_BGTH = self.attention.split(y)
             if turn is not None:
                 q_BNTH, k_BGTH = turn(q_BNTH), turn(k_BGTH)

@@ -7,7 +7,7 @@ translation depend on what else is in the batch, so there every product runs in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -66,9 +66,11 @@ class Product:
     def __call__(self, x: Float[Tensor, "*B I"]) -> Float[Tensor, "*B O"]:
         return linear(x, self.weight, self.bias)
 
-    def rows(self, begin: int, end: int) -> Product:
-        """The projection to the outputs `begin` … `end` - 1."""
-        return Product(self.weight[begin:end], None if self.bias is None else self.bias[begin:end])
+    def split(self, sizes: Sequence[int]) -> list[Product]:
+        """The projections to the first `sizes[0]` outputs, the next `sizes[1]` …; their gradient is one matrix."""
+        weights = self.weight.split(list(sizes))
+        biases = [None] * len(weights) if self.bias is None else self.bias.split(list(sizes))
+        return [Product(weight, bias) for weight, bias in zip(weights, biases, strict=True)]
 
 
 class Linear(nn.Linear):

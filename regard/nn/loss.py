@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import ConfigError
+from regard.nn import fused
 
 FORMS = ("others", "all")
 ROWS = 512
@@ -144,30 +145,25 @@ class LinearCrossEntropy(torch.autograd.Function):
         log_sum, chosen = features.new_empty(truth.numel()), features.new_empty(truth.numel())
         apart = features.new_zeros(())
         buffer = features.new_empty(min(ROWS, len(truth)), weight.size(0))
+        kernels = fused.for_gradient(features, weight) if wants_gradient and not consistency else None
         for begin in range(0, len(truth), ROWS):
             rows = slice(begin, begin + ROWS)
-            x, answers = features[rows], truth[rows, None]
+            x, answers = features[rows], truth[rows]
             logits = buffer[: len(x)]
             torch.mm(x, weight.t(), out=logits)
             if bias is not None:
                 logits += bias
-            chosen[rows] = logits.gather(1, answers)[:, 0]
-            gap = torch.sub(*pairs(logits)) if consistency else None
-            highest = logits.amax(1)
-            probabilities = torch.softmax(logits, -1, out=logits)
-            # log Σ exp from the largest probability, which cannot underflow
-            log_sum[rows] = highest - probabilities.amax(1).log()
-            if gap is not None:
-                gap -= torch.sub(*pairs(log_sum[rows]))[:, None]
-                apart += pull_together(probabilities, gap, consistency)
+            if kernels is not None:
+                kernels.cross_entropy(logits, answers, extra, log_sum[rows], chosen[rows])
+            else:
+                apart += to_errors(logits, answers, extra, consistency, log_sum[rows], chosen[rows])
             if d_features is None:
                 continue
-            probabilities.scatter_add_(1, answers, probabilities.new_full(answers.shape, -extra))
-            torch.mm(probabilities, weight, out=d_features[rows])
+            torch.mm(logits, weight, out=d_features[rows])
             if d_weight is not None:
-                d_weight.addmm_(probabilities.t(), x)
+                d_weight.addmm_(logits.t(), x)
             if d_bias is not None:
-                d_bias += probabilities.sum(0)
+                d_bias += logits.sum(0)
         if d_features is not None:
             d_features -= base * column_sum
             if d_weight is not None:
@@ -187,6 +183,30 @@ class LinearCrossEntropy(torch.autograd.Function):
         d_features, d_weight, d_bias = ctx.saved_tensors
         scaled = (None if each is None else each * scale for each in (d_features, d_weight, d_bias))
         return *scaled, None, None, None
+
+
+def to_errors(
+    logits: Float[Tensor, "P V"],
+    truth: Int[Tensor, " P"],
+    extra: float,
+    consistency: float,
+    log_sum: Float[Tensor, " P"],
+    chosen: Float[Tensor, " P"],
+) -> Float[Tensor, ""]:
+    """Logits become softmax(logits) − extra · onehot(truth), in place, and with consistency the gradient of the
+    disagreement is added, which is given; `log_sum` and `chosen` are filled."""
+    answers = truth[:, None]
+    chosen.copy_(logits.gather(1, answers)[:, 0])
+    gap = torch.sub(*pairs(logits)) if consistency else None
+    highest = logits.amax(1)
+    probabilities = torch.softmax(logits, -1, out=logits)
+    log_sum.copy_(highest - probabilities.amax(1).log())  # log Σ exp from the largest, which cannot underflow
+    apart = logits.new_zeros(())
+    if gap is not None:
+        gap -= torch.sub(*pairs(log_sum))[:, None]
+        apart = pull_together(probabilities, gap, consistency)
+    probabilities.scatter_add_(1, answers, probabilities.new_full(answers.shape, -extra))
+    return apart
 
 
 def pull_together(

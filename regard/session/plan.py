@@ -20,6 +20,7 @@ from regard.files import write_atomically
 from regard.loading import open_model, open_run, open_to_start, read_run
 from regard.models.costs import model_on_paper
 from regard.models.interface import Corpus
+from regard.native.training import kernels_in_use
 from regard.run import RunDirectory
 from regard.session.checks import refuse_misfits
 from regard.session.costs import shapes_for
@@ -142,7 +143,7 @@ def noted_vectors(order: Order, meta: Mapping[str, Any], run: RunDirectory, begu
 
 
 def platform_of(plan: Plan) -> dict[str, Any]:
-    return hardware.describe() | {"precision": plan.precision}
+    return hardware.describe() | {"precision": plan.precision, "kernels": kernels_in_use()}
 
 
 def save_new(order: Order, plan: Plan, run: RunDirectory, console: Console) -> None:

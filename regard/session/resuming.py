@@ -68,6 +68,7 @@ def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:
 
 def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Console) -> None:
     """Says where the same bits can no longer be promised."""
+    old = {"kernels": "torch"} | dict(old)  # runs of earlier versions had no others
     for key, value in new.items():
         if key in old and old[key] != value:
             console.print(

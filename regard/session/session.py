@@ -28,6 +28,8 @@ from regard.models.costs import build_model, parameters_in, trainable_in
 from regard.models.interface import Shapes
 from regard.models.parameters import load_parameters, parameters_of
 from regard.naming import counted
+from regard.native.training import training_kernels
+from regard.nn import fused
 from regard.progress import duration
 from regard.report import LiveReport
 from regard.run import CONFIG, RunDirectory
@@ -101,7 +103,8 @@ class Session:
                 discard(self.run.results)
             page = LiveReport(self.run, self.console, self.config.train.checkpoint_every)
             reporter.watchers.append(page.step)
-            progress = loop.run_to_end()
+            with fused.using(training_kernels()):
+                progress = loop.run_to_end()
         self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
         load_parameters(model, loop.final_weights())
         self.run.write_final(progress.step, parameters_of(model), {"ended": progress.ended})

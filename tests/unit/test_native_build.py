@@ -161,5 +161,7 @@ def test_nothing_is_read_or_written_out_of_bounds(tmp_path: Path):
         "REGARD_NATIVE_REQUIRED": "1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    tests = [f"tests/parity/test_{name}.py" for name in ("native_kernels", "native_engine", "shortlist")]
+    tests = [
+        f"tests/parity/test_{name}.py" for name in ("native_kernels", "native_engine", "shortlist", "training_kernels")
+    ]
     subprocess.run([*command, *tests], env=environment, check=True, timeout=3600)

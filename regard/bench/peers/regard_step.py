@@ -10,6 +10,8 @@ import regard
 from regard import hardware
 from regard.data.batch import Batch, Padded, Source
 from regard.models import Transformer, TransformerConfig
+from regard.native.training import kernels_in_use, training_kernels
+from regard.nn import fused
 from regard.nn.loss import Objective, Smoothing
 from regard.tasks.sequence_loss import sequence_loss
 from regard.train.config import TrainConfig
@@ -28,7 +30,8 @@ class Peer:
         self.objective = Objective(Smoothing(settings["smoothing"]))
         self.pad, self.seed, self.steps = settings["pad"], settings["seed"], 0
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        self.version = regard.__version__
+        fused.install(training_kernels())
+        self.version = f"{regard.__version__}, kernels: {kernels_in_use()}"
 
     def batch(self, source: Tensor, target_in: Tensor, target_out: Tensor) -> Batch:
         mask = target_out != self.pad

@@ -1,84 +1,11 @@
 /* Compiled once for each instruction set, with KERNELS as the name of the table; see kernels.h. */
 #include "kernels.h"
 
-#include <math.h>
-#include <string.h>
-
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
-#define LANES 16
-#define UNROLLED _Pragma("GCC unroll 8")
-#define INLINE static inline __attribute__((always_inline))
-
-/* Sixteen numbers; the compiler makes as many registers of them as the instruction set asks for. */
-typedef float vector_t __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t integers_t __attribute__((vector_size(64), aligned(4), may_alias));
-
-INLINE vector_t load(const float *x) { return *(const vector_t *)x; }
-INLINE void store(float *x, vector_t v) { *(vector_t *)x = v; }
-INLINE vector_t all(float x) { return x - (vector_t){0}; }
-INLINE vector_t choose(integers_t mask, vector_t yes, vector_t no) {
-    return (vector_t)((mask & (integers_t)yes) | (~mask & (integers_t)no));
-}
-INLINE vector_t larger(vector_t a, vector_t b) { return choose(a > b, a, b); }
-INLINE vector_t magnitude(vector_t a) { return (vector_t)((integers_t)a & 0x7fffffff); }
-
-/* Sums and maxima of a vector, always in the same order: halves, quarters, pairs. */
-#define SWAP8(v) __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
-#define SWAP4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
-#define SWAP2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
-#define SWAP1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
-
-INLINE float sum_of(vector_t v) {
-    v += SWAP8(v);
-    v += SWAP4(v);
-    v += SWAP2(v);
-    v += SWAP1(v);
-    return v[0];
-}
-
-INLINE float largest_of(vector_t v) {
-    v = larger(v, SWAP8(v));
-    v = larger(v, SWAP4(v));
-    v = larger(v, SWAP2(v));
-    v = larger(v, SWAP1(v));
-    return v[0];
-}
-
-/* The sums of four vectors, each in the order of the others. */
-INLINE void sums_of(vector_t a, vector_t b, vector_t c, vector_t d, float *sums) {
-#define LOW(x, y) __builtin_shufflevector(x, y, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-#define HIGH(x, y) __builtin_shufflevector(x, y, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
-    vector_t ab = LOW(a, b) + HIGH(a, b), cd = LOW(c, d) + HIGH(c, d);
-    vector_t all = __builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
-                   __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-    all += SWAP8(all);
-    all += SWAP4(all);
-    memcpy(sums, &all, 4 * sizeof *sums);
-}
-
-/* e^x for x <= 0 to a relative error of 2e-7; exactly 0 below -87, and NaN of NaN. */
-INLINE vector_t exponential(vector_t x) {
-    const vector_t magic = all(12582912.0f); /* 1.5 · 2^23: adding it rounds to a whole number */
-    integers_t vanishes = x < all(-87.0f);
-    vector_t bounded = choose(vanishes, all(-87.0f), x);
-    vector_t whole = (bounded * 1.44269504f + magic) - magic;
-    vector_t rest = bounded - whole * 0.693359375f;
-    rest = rest + whole * 2.12194440e-4f;
-    vector_t p = all(1.9875691500e-4f);
-    p = p * rest + 1.3981999507e-3f;
-    p = p * rest + 8.3334519073e-3f;
-    p = p * rest + 4.1665795894e-2f;
-    p = p * rest + 1.6666665459e-1f;
-    p = p * rest + 5.0000001201e-1f;
-    p = p * rest * rest + rest + 1.0f;
-    integers_t exponent = __builtin_convertvector(whole, integers_t) << 23;
-    vector_t found = (vector_t)((integers_t)p + exponent);
-    integers_t is_nan = x != x;
-    return choose(is_nan, x, choose(vanishes, all(0.0f), found));
-}
+#include "vectors.h"
 
 /* Quantising */
 

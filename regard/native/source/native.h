@@ -51,6 +51,20 @@ typedef struct {
     const float *source_table, *target_table;
 } rg_weights;
 
+/* Attention of whole sequences, for training. Of each position the numbers of all heads lie together; `…_row` numbers on
+ * is the next position, and the positions of a sentence are followed by those of the next. A head's width is a multiple
+ * of 16. */
+typedef struct {
+    int32_t sentences, heads, queries, keys, width;
+    int64_t q_row, k_row, v_row;
+    const float *q, *k, *v;
+    const uint8_t *mask;                  /* 1 where a query may look, a byte for each key; NULL: everywhere */
+    int64_t mask_sentence, mask_query;    /* how far on the next one's is; 0: all share it */
+} rg_attention;
+
+typedef void (*rg_parallel_t)(void (*body)(void *), void *data, unsigned threads, unsigned flags);
+typedef int (*rg_number_t)(void);
+
 #pragma GCC visibility push(default)
 
 typedef struct rg_model rg_model;
@@ -104,6 +118,34 @@ void rg_search_take(rg_search *search, int32_t *lengths, int32_t *scored, float 
                     float *scores);
 /* The tokens of an open hypothesis of a sentence; the length, or -1 where there is none. */
 int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room);
+
+/* Training: what is done between matrix products, forward and backward. All tensors are fp32 and contiguous. */
+/* GOMP_parallel, omp_get_thread_num and omp_get_num_threads of the runtime whose threads are to be used; without it
+ * there is one thread. */
+void rg_train_threads(rg_parallel_t parallel, rg_number_t number, rg_number_t count);
+/* `weights`: sentences × heads × queries × the number of keys rounded up to 16. The gradients have the layout of q, k, v. */
+int rg_train_attend(int set, int threads, const rg_attention *attention, float *weights, float *out);
+int rg_train_attend_back(int set, int threads, const rg_attention *attention, float *weights, const float *d_out,
+                         float *d_q, float *d_k, float *d_v);
+/* x + dropout(y), or dropout(y) where x is NULL; the same seed drops the same places. */
+int rg_train_drop_add(int set, int threads, const float *x, const float *y, int64_t count, double probability,
+                      uint64_t seed, float *out);
+/* max(0, x + bias), in place; and back, from what came of it: d_x, and its sum over the rows. */
+int rg_train_relu(int set, int threads, float *x, int64_t rows, int width, const float *bias);
+int rg_train_relu_back(int set, int threads, const float *d_out, const float *x, int64_t rows, int width, float *d_x,
+                       float *d_bias);
+/* The norm of x + dropout(y), which becomes `sum`; where y is NULL that of x, and nothing becomes of `sum`. `stats` has
+ * the mean and the inverse deviation of each row. The width is a multiple of 16. */
+int rg_train_norm(int set, int threads, const float *x, const float *y, int64_t rows, int width, double probability,
+                  uint64_t seed, const float *gain, const float *bias, float epsilon, float *sum, float *stats,
+                  float *out);
+/* `sum` is what was normalised. `d_y` is NULL where there was no y. */
+int rg_train_norm_back(int set, int threads, const float *d_out, const float *sum, const float *stats, int64_t rows,
+                       int width, double probability, uint64_t seed, const float *gain, float *d_x, float *d_y,
+                       float *d_gain, float *d_bias);
+/* Logits become softmax(logits) - extra · onehot(truth); of each row the log-sum-exp and the logit of the truth. */
+int rg_train_cross_entropy(int set, int threads, float *logits, int rows, int classes, const int64_t *truth, float extra,
+                           float *log_sums, float *chosen);
 
 /* For the tests: single kernels. */
 int rg_test_quantise(int set, const float *x, int rows, int width, int16_t *q, float *scales);

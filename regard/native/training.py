@@ -1,0 +1,162 @@
+"""The compiled kernels of training (`source/training.c`), as `nn.fused` asks for them.
+
+They run on the threads of torch's own OpenMP runtime: a second set of threads would wait for work on the same cores.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.native import library as native
+
+RUNTIME = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
+"""What OpenMP's runtime calls the functions by which compilers start threads and number them."""
+
+
+class Attention(ctypes.Structure):
+    """`rg_attention` of native.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_int32) for name in ("sentences", "heads", "queries", "keys", "width")),
+        *((name, ctypes.c_int64) for name in ("q_row", "k_row", "v_row")),
+        *((name, ctypes.c_void_p) for name in ("q", "k", "v", "mask")),
+        *((name, ctypes.c_int64) for name in ("mask_sentence", "mask_query")),
+    )
+
+
+def address(tensor: Tensor | None, column: int = 0) -> int | None:
+    """Of the number in this column of the first row."""
+    return None if tensor is None else tensor.data_ptr() + column * tensor.element_size()
+
+
+class TrainingKernels:
+    """`nn.fused.Kernels`, by one instruction set."""
+
+    def __init__(self, library: ctypes.CDLL, instruction_set: int) -> None:
+        self.library, self.instruction_set = library, instruction_set
+        self.name = f"native ({native.instruction_sets(library)[instruction_set]})"
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        native.checked(getattr(self.library, function)(self.instruction_set, torch.get_num_threads(), *arguments))
+
+    def attend(
+        self, queries: Tensor, memory: Tensor | None, mask: Tensor | None, heads: int, weights: Tensor, out: Tensor
+    ) -> None:
+        shape, _kept = described(queries, memory, mask, heads)
+        self._call("rg_train_attend", ctypes.byref(shape), address(weights), address(out))
+
+    def attend_back(
+        self,
+        queries: Tensor,
+        memory: Tensor | None,
+        mask: Tensor | None,
+        heads: int,
+        weights: Tensor,
+        d_out: Tensor,
+        d_queries: Tensor,
+        d_memory: Tensor | None,
+    ) -> None:
+        shape, _kept = described(queries, memory, mask, heads)
+        places = parts(d_queries, d_memory)
+        self._call("rg_train_attend_back", ctypes.byref(shape), address(weights), address(d_out), *places)
+
+    def drop_add(self, x: Tensor | None, y: Tensor, probability: float, seed: int, out: Tensor) -> None:
+        self._call("rg_train_drop_add", address(x), address(y), y.numel(), probability, seed, address(out))
+
+    def relu(self, x: Tensor, bias: Tensor) -> None:
+        self._call("rg_train_relu", address(x), len(x), x.size(1), address(bias))
+
+    def relu_back(self, d_out: Tensor, x: Tensor, d_x: Tensor, d_bias: Tensor) -> None:
+        given = (address(d_out), address(x), len(x), x.size(1))
+        self._call("rg_train_relu_back", *given, address(d_x), address(d_bias))
+
+    def norm(
+        self,
+        x: Tensor,
+        y: Tensor | None,
+        gain: Tensor,
+        bias: Tensor,
+        epsilon: float,
+        probability: float,
+        seed: int,
+        total: Tensor | None,
+        stats: Tensor,
+        out: Tensor,
+    ) -> None:
+        size = (x.numel() // x.size(-1), x.size(-1), probability, seed)
+        results = (address(total), address(stats), address(out))
+        self._call("rg_train_norm", address(x), address(y), *size, address(gain), address(bias), epsilon, *results)
+
+    def norm_back(
+        self,
+        d_out: Tensor,
+        total: Tensor,
+        stats: Tensor,
+        gain: Tensor,
+        probability: float,
+        seed: int,
+        d_x: Tensor,
+        d_y: Tensor | None,
+        d_gain: Tensor,
+        d_bias: Tensor,
+    ) -> None:
+        given, size = (
+            (address(d_out), address(total), address(stats)),
+            (total.numel() // total.size(-1), total.size(-1)),
+        )
+        results = (address(d_x), address(d_y), address(d_gain), address(d_bias))
+        self._call("rg_train_norm_back", *given, *size, probability, seed, address(gain), *results)
+
+    def cross_entropy(self, logits: Tensor, truth: Tensor, extra: float, log_sums: Tensor, chosen: Tensor) -> None:
+        rows, classes = logits.shape
+        results = (address(log_sums), address(chosen))
+        self._call("rg_train_cross_entropy", address(logits), rows, classes, address(truth), extra, *results)
+
+
+def described(
+    queries: Tensor, memory: Tensor | None, mask: Tensor | None, heads: int
+) -> tuple[Attention, Tensor | None]:
+    """For the library, and the mask that it reads, which must outlive the call."""
+    batch, length, columns = queries.shape
+    keys, width = (length, columns // 3) if memory is None else (memory.size(1), columns)
+    rows = (columns,) * 3 if memory is None else (columns, memory.size(2), memory.size(2))
+    held = None if mask is None or mask.stride(-1) == 1 else mask.contiguous()
+    seen = mask if held is None else held
+    steps = (0, 0) if seen is None else tuple(seen.stride(axis) if seen.size(axis) > 1 else 0 for axis in (0, 2))
+    places = parts(queries, memory)
+    return Attention(batch, heads, length, keys, width // heads, *rows, *places, address(seen), *steps), seen
+
+
+def parts(queries: Tensor, memory: Tensor | None) -> tuple[int | None, int | None, int | None]:
+    """Where queries, keys and values begin."""
+    if memory is None:
+        width = queries.size(-1) // 3
+        return address(queries), address(queries, width), address(queries, 2 * width)
+    return address(queries), address(memory), address(memory, memory.size(-1) // 2)
+
+
+@functools.cache
+def training_kernels() -> TrainingKernels | None:
+    """The best that this processor runs; None where the library is not built, or there are no threads to share."""
+    try:
+        library = native.library()
+        best = native.working_sets()[0]
+    except native.UnavailableError:
+        return None
+    here = ctypes.CDLL(None)
+    if not all(hasattr(here, name) for name in RUNTIME):
+        return None
+    runtime = [getattr(here, name) for name in RUNTIME]
+    library.rg_train_threads(*(ctypes.cast(function, ctypes.c_void_p) for function in runtime))
+    return TrainingKernels(library, best)
+
+
+def kernels_in_use() -> str:
+    """What training uses, by its name."""
+    kernels = training_kernels()
+    return "torch" if kernels is None else kernels.name

@@ -1,0 +1,296 @@
+"""The compiled kernels of training against torch, forward and backward; a step with them against a step without.
+
+Sizes are odd where the kernels allow it, and reach over the ends of their vectors and tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from regard.data.batch import Batch, Padded, Source
+from regard.errors import RunError
+from regard.models import Transformer, TransformerConfig
+from regard.native.training import TrainingKernels, training_kernels
+from regard.nn import fused
+from regard.nn.attention import attend, join_heads, split_heads
+from regard.nn.dropout import dropout
+from regard.nn.loss import Objective, Smoothing, linear_cross_entropy
+from regard.tasks.sequence_loss import sequence_loss
+from regard.train.config import TrainConfig
+from regard.train.optimizer import build_optimizer
+from regard.train.step import seed_step, train_step
+from tests.native_engine import LIBRARY, each_set, needs_native
+
+pytestmark = needs_native
+
+SEEDS = st.integers(0, 2**31 - 1)
+LENGTHS = st.integers(1, 37)
+TOLERANCE = {"rtol": 1e-4, "atol": 2e-6}
+
+
+def kernels_of(instruction_set: int) -> TrainingKernels:
+    assert training_kernels() is not None  # which also gives the library its threads
+    return TrainingKernels(LIBRARY, instruction_set)
+
+
+def gradients(result: Tensor, inputs: list[Tensor], seed: int) -> list[Tensor]:
+    """The result, and the gradient of a random sum of it for each input."""
+    direction = torch.randn(result.shape, generator=torch.Generator().manual_seed(seed))
+    return [result.detach(), *torch.autograd.grad((result * direction).sum(), inputs)]
+
+
+def same(found: list[Tensor], wanted: list[Tensor]) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        scale = other.abs().max().clamp(min=1e-3)
+        torch.testing.assert_close((one / scale).double(), (other / scale).double(), **TOLERANCE)
+
+
+def random_mask(shape: tuple[int, ...]) -> Tensor:
+    """Some queries may look at nothing."""
+    return (torch.rand(shape) > 0.4) & (torch.rand(*shape[:-1], 1) > 0.2)
+
+
+@each_set
+@settings(max_examples=25)
+@given(batch=st.integers(1, 5), queries=LENGTHS, keys=LENGTHS, heads=st.integers(1, 3), wide=st.booleans(), seed=SEEDS)
+@pytest.mark.parametrize("kind", ["self", "self-masked", "cross", "cross-masked", "keys-masked"])
+def test_attention_is_that_of_torch(
+    instruction_set: int, kind: str, batch: int, queries: int, keys: int, heads: int, wide: bool, seed: int
+):
+    torch.manual_seed(seed)
+    width = heads * (48 if wide else 16)
+    keys = queries if kind.startswith("self") else keys
+    q, k, v = (torch.randn(batch, length, width) for length in (queries, keys, keys))
+    mask = {
+        "self": None,
+        "cross": None,
+        "self-masked": random_mask((batch, 1, queries, keys)),
+        "cross-masked": random_mask((1, 1, queries, keys)),
+        "keys-masked": random_mask((batch, 1, 1, keys)),
+    }[kind]
+    given = [torch.cat([q, k, v], -1)] if kind.startswith("self") else [q, torch.cat([k, v], -1)]
+    inputs = [each.requires_grad_() for each in given]
+    doubles = [each.detach().double().requires_grad_() for each in inputs]
+    parts = doubles[0].split(width, -1) if len(inputs) == 1 else (doubles[0], *doubles[1].split(width, -1))
+    wanted = join_heads(attend(*(split_heads(part, heads) for part in parts), mask))
+    memory = inputs[1] if len(inputs) > 1 else None
+    found = fused.attention(kernels_of(instruction_set), inputs[0], memory, mask, heads)
+    same(gradients(found, inputs, seed), gradients(wanted, doubles, seed))
+    if mask is not None:
+        blind = ~mask.any(-1).expand(batch, 1, queries)[:, 0]
+        assert (found[blind] == 0).all()
+
+
+def hashed(places: np.ndarray, seed: int) -> np.ndarray:
+    """Of each place of a tensor, as training.c writes it."""
+    low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
+    h = (places.astype(np.uint32) * np.uint32(0x9E3779B1)) ^ low
+    h ^= h >> np.uint32(16)
+    h *= np.uint32(0x7FEB352D)
+    h ^= h >> np.uint32(15)
+    h += high
+    h *= np.uint32(0x846CA68B)
+    return h ^ (h >> np.uint32(16))
+
+
+@each_set
+@settings(max_examples=20)
+@given(count=st.integers(1, 20_000), probability=st.floats(0.0, 0.95), seed=st.integers(0, 2**63 - 1))
+def test_what_is_dropped_is_decided_by_place_and_seed_alone(
+    instruction_set: int, count: int, probability: float, seed: int
+):
+    x, y, out = torch.randn(count), torch.randn(count), torch.empty(count)
+    kernels_of(instruction_set).drop_add(x, y, probability, seed, out)
+    keep = torch.from_numpy(hashed(np.arange(count), seed) >= np.uint32(int(probability * 2**32)))
+    torch.testing.assert_close(out, x + torch.where(keep, y / (1 - probability), 0.0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.3, 0.5])
+def test_dropout_drops_as_many_as_it_should_and_independently(probability: float):
+    count = 1_000_000
+    torch.manual_seed(5)
+    with fused.using(training_kernels()):
+        x = torch.ones(count, requires_grad=True)
+        first, second = dropout(x, probability, training=True), dropout(x, probability, training=True)
+    masks = [(each == 0).double() for each in (first.detach(), second.detach())]
+    deviation = (probability * (1 - probability) / count) ** 0.5
+    for mask in masks:
+        assert abs(float(mask.mean()) - probability) < 5 * deviation
+        for apart in (1, 2, 16, 128):
+            both = float((mask[:-apart] * mask[apart:]).mean())
+            assert abs(both - probability**2) < 5 * (probability**2 * (1 - probability**2) / count) ** 0.5
+    assert abs(float((masks[0] * masks[1]).mean()) - probability**2) < 5 * deviation
+    (gradient,) = torch.autograd.grad(first.sum(), x)
+    torch.testing.assert_close(gradient, first.detach())
+
+
+@each_set
+@settings(max_examples=15)
+@given(
+    rows=st.integers(1, 150), width=st.sampled_from([16, 48, 112]), probability=st.sampled_from([0.0, 0.3]), seed=SEEDS
+)
+@pytest.mark.parametrize("has_sublayer", [False, True])
+def test_sum_and_norm_are_those_of_torch(
+    instruction_set: int, has_sublayer: bool, rows: int, width: int, probability: float, seed: int
+):
+    torch.manual_seed(seed)
+    kernels, norm = kernels_of(instruction_set), nn.LayerNorm(width)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    x, y = torch.randn(rows, width, requires_grad=True), torch.randn(rows, width, requires_grad=True)
+    inputs = [x, *([y] if has_sublayer else []), norm.weight, norm.bias]
+    torch.manual_seed(seed)
+    found = fused.add_norm(kernels, norm, x, y if has_sublayer else None, probability)
+    torch.manual_seed(seed)
+    added = x if not has_sublayer else x + (fused.drop_add(kernels, None, y, probability) if probability else y)
+    same(gradients(found, inputs, seed), gradients(norm(added), inputs, seed))
+
+
+@each_set
+@settings(max_examples=15)
+@given(rows=st.integers(1, 150), inputs=st.integers(1, 30), outputs=st.sampled_from([16, 80]), seed=SEEDS)
+def test_the_inner_layer_is_that_of_torch(instruction_set: int, rows: int, inputs: int, outputs: int, seed: int):
+    torch.manual_seed(seed)
+    layer, x = nn.Linear(inputs, outputs), torch.randn(rows, inputs, requires_grad=True)
+    given = [x, layer.weight, layer.bias]
+    found = fused.rectified(kernels_of(instruction_set), x, layer)
+    same(gradients(found, given, seed), gradients(layer(x).relu(), given, seed))
+
+
+@each_set
+@settings(max_examples=15)
+@given(rows=st.integers(1, 20), classes=st.integers(1, 100), epsilon=st.sampled_from([0.0, 0.1]), seed=SEEDS)
+@pytest.mark.parametrize("form", ["others", "all"])
+def test_the_loss_is_that_of_torch(instruction_set: int, form: str, rows: int, classes: int, epsilon: float, seed: int):
+    torch.manual_seed(seed)
+    features, weight = torch.randn(rows, 7, requires_grad=True), torch.randn(classes, 7, requires_grad=True)
+    truth, objective = torch.randint(classes, (rows,)), Objective(Smoothing(epsilon, form))
+    plain = linear_cross_entropy(features, weight, None, truth, objective)
+    with fused.using(kernels_of(instruction_set)):
+        found = linear_cross_entropy(features, weight, None, truth, objective)
+    inputs = [features, weight]
+    same(gradients(found.smoothed, inputs, seed), gradients(plain.smoothed, inputs, seed))
+    assert found.truth == pytest.approx(plain.truth, rel=1e-5, abs=1e-5)
+
+
+def test_what_is_not_finite_is_not_hidden():
+    """A step whose gradient is not finite is thrown away, so it must be seen."""
+    kernels = training_kernels()
+    assert kernels is not None
+    packed = torch.randn(2, 5, 48, requires_grad=True)
+    with torch.no_grad():
+        packed[1, 3, 20] = torch.nan  # a key
+    found = fused.attention(kernels, packed, None, None, 1)
+    assert found[0].isfinite().all()
+    assert found[1].isnan().all()
+    logits, results = torch.randn(3, 37), [torch.empty(3), torch.empty(3)]
+    logits[1, 36] = torch.nan
+    kernels.cross_entropy(logits, torch.zeros(3, dtype=torch.int64), 0.9, *results)
+    assert results[0].isnan().tolist() == [False, True, False]
+    assert logits[1].isnan().all()
+
+
+def test_the_library_refuses_what_it_cannot_do():
+    kernels = training_kernels()
+    assert kernels is not None
+    with pytest.raises(RunError, match="an argument is out of range"):
+        kernels.attend(torch.zeros(1, 2, 9), None, None, 1, torch.zeros(16 * 2), torch.zeros(1, 2, 3))
+    with pytest.raises(RunError, match="an argument is out of range"):
+        kernels.cross_entropy(torch.zeros(1, 5), torch.tensor([5]), 0.9, torch.zeros(1), torch.zeros(1))
+
+
+def a_batch(seed: int) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+    source = torch.randint(4, 29, (7, 11), generator=generator)
+    target = torch.randint(4, 29, (7, 13), generator=generator)
+    lengths = torch.tensor([11, 3, 1, 7, 5, 11, 2])[:, None] >= torch.arange(1, 12)
+    mask = torch.tensor([13, 2, 5, 1, 9, 4, 6])[:, None] >= torch.arange(1, 14)
+    return Batch(Source((Padded(source * lengths, lengths),)), target, target.flip(1), mask, int(mask.sum()))
+
+
+def model_of(**settings: Any) -> Transformer:
+    torch.manual_seed(3)
+    config = TransformerConfig(
+        **{
+            "width": 32,
+            "heads": 2,
+            "feedforward": 48,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "dropout": 0.0,
+            **settings,
+        }
+    )
+    return Transformer(config, 29, 29)
+
+
+def step_of(model: Transformer, kernels: fused.Kernels | None, step: int = 1) -> dict[str, Tensor]:
+    """The gradients of a step."""
+    model.zero_grad()
+    seed_step(1, step)
+    with fused.using(kernels):
+        sequence_loss(model, a_batch(step), Objective(Smoothing(0.1))).smoothed.backward()
+    return {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"norm": "pre"},
+        {"share": "none", "positions": "learned", "max_positions": 20},
+        {"attention_dropout": 0.1, "activation_dropout": 0.1},
+        {"key_width": 16, "value_width": 32},
+        {"heads": 1, "width": 24},
+        {"bias": False},
+    ],
+    ids=str,
+)
+def test_a_step_has_the_gradients_of_one_by_torch(settings: dict[str, Any]):
+    """Also where some of it, or all, is none of the kernels' business."""
+    model = model_of(**settings).train()
+    if settings.get("attention_dropout"):
+        model = model.eval()  # two streams of random numbers cannot be compared
+    plain, found = step_of(model, None), step_of(model, training_kernels())
+    assert plain.keys() == found.keys()
+    same(list(found.values()), list(plain.values()))
+
+
+def trained(steps: int, kernels: fused.Kernels | None) -> dict[str, Tensor]:
+    model = model_of(dropout=0.3).train()
+    optimizer = build_optimizer(model, replace(TrainConfig(), peak_rate=1e-3))
+    with fused.using(kernels):
+        for step in range(1, steps + 1):
+            seed_step(1, step)
+            batches = [a_batch(step)]
+            train_step(model, optimizer, batches, loss_of=sequence_loss, objective=Objective(Smoothing(0.1)), clip=1.0)
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def test_the_bits_are_the_same_again_and_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch):
+    kernels = training_kernels()
+    once = trained(4, kernels)
+    again = trained(4, kernels)
+    with_threads: Callable[[int], None] = lambda count: monkeypatch.setattr(torch, "get_num_threads", lambda: count)  # noqa: E731
+    with_threads(3)
+    threaded = trained(4, kernels)
+    assert all(torch.equal(once[name], again[name]) for name in once)
+    assert all(torch.equal(once[name], threaded[name]) for name in once)
+    assert any(not torch.equal(once[name], other) for name, other in trained(4, None).items())  # another dropout
+
+
+def test_nothing_changes_where_no_gradient_is_asked_for():
+    model, batch = model_of(dropout=0.3).eval(), a_batch(1)
+    with torch.no_grad():
+        plain = model(batch)
+        with fused.using(training_kernels()):
+            assert torch.equal(model(batch), plain)
