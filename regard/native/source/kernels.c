@@ -1,10 +1,6 @@
 /* Compiled once for each instruction set, with KERNELS as the name of the table; see kernels.h. */
 #include "kernels.h"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include "vectors.h"
 
 /* Quantising */
