@@ -402,26 +402,86 @@ static void attend(const float *query, const float *const *keys, int values, int
     }
 }
 
-/* The same over a source, whose keys lie by head and feature, so that sixteen positions are a vector. */
+/* The same over a source, whose keys lie by head and feature, so that sixteen positions are a vector. Heads go some at a
+ * time: a sum waits for the product before it, and the sums of several heads wait together. */
+INLINE void source_scores(int heads, const float *query, const float *keys, int room, int width, float scale,
+                          float *scores) {
+    size_t head_size = (size_t)width * (size_t)room;
+    for (int at = 0; at < room; at += LANES) {
+        vector_t even[4], odd[4];
+        UNROLLED for (int h = 0; h < heads; h++) even[h] = odd[h] = all(0.0f);
+        int i = 0;
+        for (; i + 2 <= width; i += 2) {
+            const float *one = keys + (size_t)i * (size_t)room + at, *two = one + room;
+            UNROLLED for (int h = 0; h < heads; h++) {
+                even[h] += load(one + (size_t)h * head_size) * query[h * width + i];
+                odd[h] += load(two + (size_t)h * head_size) * query[h * width + i + 1];
+            }
+        }
+        if (i < width)
+            UNROLLED for (int h = 0; h < heads; h++)
+                even[h] += load(keys + (size_t)h * head_size + (size_t)i * (size_t)room + at) * query[h * width + i];
+        UNROLLED for (int h = 0; h < heads; h++) store(scores + (size_t)h * (size_t)room + at, (even[h] + odd[h]) * scale);
+    }
+}
+
+/* The weights of one vector of positions, which is what most sentences have. */
+INLINE void short_softmax(int heads, float *scores, int count) {
+    vector_t own[4], places = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    float most[4], inverse[4];
+    integers_t real = places < all((float)count);
+    UNROLLED for (int h = 0; h < heads; h++) own[h] = choose(real, load(scores + h * LANES), all(-INFINITY));
+    UNROLLED for (int h = 0; h < heads; h++) most[h] = largest_of(larger(own[h], all(-INFINITY)));
+    UNROLLED for (int h = 0; h < heads; h++) own[h] = exponential(own[h] - most[h]);
+    UNROLLED for (int h = 0; h < heads; h++) inverse[h] = 1.0f / sum_of(own[h]);
+    UNROLLED for (int h = 0; h < heads; h++) store(scores + h * LANES, own[h] * inverse[h]);
+}
+
+/* Two vectors of the values of each head times its weights. */
+INLINE void weigh_together(int heads, const float *const *values, int first, const float *weights, int room, int count,
+                           int width, int i, float *out) {
+    vector_t one[4], two[4];
+    UNROLLED for (int h = 0; h < heads; h++) one[h] = two[h] = all(0.0f);
+    for (int at = 0; at < count; at++) {
+        const float *own = values[at] + first + i;
+        UNROLLED for (int h = 0; h < heads; h++) {
+            float weight = weights[h * room + at];
+            one[h] += load(own + h * width) * weight;
+            two[h] += load(own + h * width + LANES) * weight;
+        }
+    }
+    UNROLLED for (int h = 0; h < heads; h++) {
+        store(out + h * width + i, one[h]);
+        store(out + h * width + i + LANES, two[h]);
+    }
+}
+
+INLINE void attend_heads(int heads, const float *query, const float *keys, const float *const *values, int first,
+                         int count, const rg_shape *shape, float *weights, float *out) {
+    int room = ROUND_UP(count, LANES), width = shape->key_width, wide = shape->value_width;
+    source_scores(heads, query, keys, room, width, 1.0f / sqrtf((float)width), weights);
+    if (room == LANES)
+        short_softmax(heads, weights, count);
+    else
+        for (int h = 0; h < heads; h++) softmax(weights + (size_t)h * (size_t)room, count, room);
+    int i = 0;
+    for (; i + 2 * LANES <= wide; i += 2 * LANES)
+        weigh_together(heads, values, first, weights, room, count, wide, i, out);
+    for (int h = 0; h < heads && i < wide; h++)
+        weigh(values, first + h * wide + i, weights + (size_t)h * (size_t)room, count, wide - i, out + h * wide + i);
+}
+
 static void attend_source(const float *query, const float *keys, const float *const *values, int count,
                           const rg_shape *shape, float *weights, float *out) {
-    int room = ROUND_UP(count, LANES), width = shape->key_width;
-    float scale = 1.0f / sqrtf((float)width);
-    for (int head = 0; head < shape->heads; head++, query += width, keys += (size_t)width * (size_t)room) {
-        float *own = weights + (size_t)head * (size_t)room;
-        for (int at = 0; at < room; at += LANES) {
-            vector_t even = all(0.0f), odd = all(0.0f);
-            int i = 0;
-            for (; i + 2 <= width; i += 2) {
-                even += load(keys + (size_t)i * (size_t)room + at) * query[i];
-                odd += load(keys + (size_t)(i + 1) * (size_t)room + at) * query[i + 1];
-            }
-            if (i < width) even += load(keys + (size_t)i * (size_t)room + at) * query[i];
-            store(own + at, (even + odd) * scale);
-        }
-        softmax(own, count, room);
-        weigh(values, head * shape->value_width, own, count, shape->value_width, out + head * shape->value_width);
-    }
+    size_t room = (size_t)ROUND_UP(count, LANES), head_size = (size_t)shape->key_width * room;
+    int head = 0;
+#define PART(some)                                                                                                     \
+    for (; head + (some) <= shape->heads; head += (some))                                                              \
+    attend_heads(some, query + head * shape->key_width, keys + (size_t)head * head_size, values,                       \
+                 head * shape->value_width, count, shape, weights + (size_t)head * room, out + head * shape->value_width)
+    PART(4);
+    PART(1);
+#undef PART
 }
 
 static void place(const float *row, const float *position, float scale, float *out, int width) {
