@@ -39,8 +39,9 @@ class Padded:
         table = np.full(shape, fill, dtype=np.float32 if is_vectors else np.int64)
         for index, row in enumerate(rows):
             table[index, : len(row)] = row
-        lengths = torch.tensor([len(row) for row in rows])
-        return cls(torch.from_numpy(table), torch.arange(longest)[None, :] < lengths[:, None])
+        lengths = np.array([len(row) for row in rows])
+        mask = np.arange(longest)[None, :] < lengths[:, None]
+        return cls(torch.from_numpy(table), torch.from_numpy(mask))
 
     @classmethod
     def joined(cls, parts: Sequence[Padded]) -> Self:

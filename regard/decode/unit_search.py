@@ -60,7 +60,8 @@ class UnitSearch:
                 reading.translation(unit, one, looks.get((number, rank)), self.job) for rank, one in enumerate(found)
             )
             tree = reading.tree(recorder, numbers[number], unit, self.job)
-            translations.append(replace(best, alternatives=tuple(others), tree=tree))
+            plain = not others and tree is None
+            translations.append(best if plain else replace(best, alternatives=tuple(others), tree=tree))
         return translations
 
     def hypotheses(
@@ -95,7 +96,8 @@ class UnitSearch:
         for rows in zip(*((unit.ids, *unit.further) for unit in units), strict=True):
             length = padded_length(max(map(len, rows)))
             inputs.append(Padded.of(rows, length=min(length, self.max_source_positions or length)))
-        return moved(Source(tuple(inputs)), self.device)
+        source = Source(tuple(inputs))
+        return source if str(self.device) == "cpu" else moved(source, self.device)
 
     def _request(self, unit: Unit) -> Request:
         config, demands = self.job.config, unit.demands

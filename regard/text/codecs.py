@@ -69,6 +69,8 @@ class Codec(ABC):
         """Id of the first vocabulary entry."""
         self.size = self.first + entries
         """Number of ids, reserved ones and tags included: every id is below it."""
+        self._shown: dict[int, str] = {}
+        """Of ids that were shown before, how."""
 
     @abstractmethod
     def encode_with_offsets(self, text: str) -> tuple[list[int], Offsets]:
@@ -104,7 +106,8 @@ class Codec(ABC):
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as people should see it; one string an id."""
-        return [self._show(index) for index in ids]
+        shown = self._shown
+        return [shown[index] if index in shown else self._show(index) for index in ids]
 
     def to_data(self) -> dict[str, Any]:
         """What a file must hold to build this codec again, beside its kind and its tags."""
@@ -116,7 +119,7 @@ class Codec(ABC):
         if len(SPECIALS) <= index < self.first:
             return f"<{self.tags[index - len(SPECIALS)]}>"
         if self.first <= index < self.size:
-            return self.show_entry(index - self.first)
+            return self._shown.setdefault(index, self.show_entry(index - self.first))
         return f"<{index}>"
 
 
