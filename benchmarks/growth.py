@@ -94,6 +94,8 @@ def by_length(length: int, options: argparse.Namespace) -> dict[str, Any]:
     from regard.hardware import set_threads
     from regard.models import Transformer, TransformerConfig
     from regard.models.transformer_presets import PRESETS
+    from regard.native.training import training_kernels
+    from regard.nn import fused
     from regard.nn.loss import Objective, Smoothing
     from regard.tasks.sequence_loss import sequence_loss
     from regard.text.symbols import RESERVED
@@ -102,6 +104,7 @@ def by_length(length: int, options: argparse.Namespace) -> dict[str, Any]:
     from regard.train.step import seed_step, train_step
 
     set_threads(0)
+    fused.install(training_kernels())
     torch.manual_seed(options.seed)
     model = Transformer(TransformerConfig(**PRESETS[options.preset].settings["model"]), VOCABULARY, VOCABULARY)
     optimizer, objective = build_optimizer(model, TrainConfig()), Objective(Smoothing(0.1))

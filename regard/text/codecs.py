@@ -69,8 +69,6 @@ class Codec(ABC):
         """Id of the first vocabulary entry."""
         self.size = self.first + entries
         """Number of ids, reserved ones and tags included: every id is below it."""
-        self._shown: dict[int, str] = {}
-        """Of ids that were shown before, how."""
 
     @abstractmethod
     def encode_with_offsets(self, text: str) -> tuple[list[int], Offsets]:
@@ -106,8 +104,7 @@ class Codec(ABC):
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as people should see it; one string an id."""
-        shown = self._shown
-        return [shown[index] if index in shown else self._show(index) for index in ids]
+        return [self._show(index) for index in ids]
 
     def to_data(self) -> dict[str, Any]:
         """What a file must hold to build this codec again, beside its kind and its tags."""
@@ -119,7 +116,7 @@ class Codec(ABC):
         if len(SPECIALS) <= index < self.first:
             return f"<{self.tags[index - len(SPECIALS)]}>"
         if self.first <= index < self.size:
-            return self._shown.setdefault(index, self.show_entry(index - self.first))
+            return self.show_entry(index - self.first)
         return f"<{index}>"
 
 
@@ -129,13 +126,17 @@ class LosslessCodec(Codec):
     def __init__(self, entries: list[bytes], tags: Sequence[str]) -> None:
         super().__init__(tags, len(entries))
         self._entries = entries
+        self._shown: dict[int, str] = {}
+        """How entries that were shown before are shown."""
 
     def decode(self, ids: Iterable[int]) -> str:
         """As promised by `Codec`; bytes that are no UTF-8 become U+FFFD."""
         return b"".join([self._bytes_of(index) for index in ids]).decode("utf-8", "replace")
 
     def show_entry(self, entry: int) -> str:
-        return show_piece(self._entries[entry])
+        if entry not in self._shown:
+            self._shown[entry] = show_piece(self._entries[entry])
+        return self._shown[entry]
 
     def _bytes_of(self, index: int) -> bytes:
         if index == UNKNOWN:

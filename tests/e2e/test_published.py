@@ -154,7 +154,7 @@ def test_a_head_is_kept_where_its_labels_are_the_same(call: Call, tmp_path: Path
 
 
 def test_what_is_learnt_from_published_weights_is_learnt(call: Call, tmp_path: Path) -> None:
-    settings = {"train__max_steps": 60, "train__validate_every": 60, "train__checkpoint_every": 60}
+    settings = {"train__max_steps": 90, "train__validate_every": 90, "train__checkpoint_every": 90}
     recipe = labelled(tmp_path / "data")
     fine_tuned(call, recipe, write_bert(tmp_path / "bert"), tmp_path / "run", model__dropout=0.0, **settings).done()
     losses = [record["truth_loss"] for record in metrics(tmp_path / "run") if "truth_loss" in record]
