@@ -73,7 +73,7 @@ def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Conso
         if key in old and old[key] != value:
             console.print(
                 f"note: this run began with {key} {old[key]} and goes on with {value}; "
-                f"the result may differ in its last bits",
+                f"the same bits are no longer promised",
                 highlight=False,
                 soft_wrap=True,
             )
