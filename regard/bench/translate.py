@@ -30,7 +30,8 @@ from regard.loading import Opened, open_model
 from regard.tasks.pairs import Pairs
 from regard.text.corpus import read_lines
 
-WARMUP = 32
+WARMUP = 256
+"""Sentences to warm up with, and on which others try how to batch: enough for several batches of each kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def places_free(searched: Sequence[int], waiting: Sequence[int], job: Job) -> in
     """
     if not waiting:
         return 0
-    longest = max(padded_length(length) for length in (*searched, waiting[0]))
+    longest = padded_length(max((waiting[0], *searched)))  # which grows with the length
     places = max(job.batch_tokens // job.rows // longest, 1)
     if job.batch_size:
         places = min(places, job.batch_size)

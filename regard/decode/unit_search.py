@@ -71,12 +71,13 @@ class UnitSearch:
         stepper, bounds = stepper_for(self.model, self.job.config, recorder), self.job
         if self.shortlist is not None:  # each sentence has its own part of the output matrix
             bounds = replace(bounds, batch_size=min(bounds.batch_size or MOST_SHORTLISTED, MOST_SHORTLISTED))
-        waiting = sorted(range(len(units)), key=lambda number: max(units[number].lengths))
+        longest = [max(unit.lengths) for unit in units]
+        waiting = sorted(range(len(units)), key=longest.__getitem__)
         asked: dict[int, int] = {}
         found: dict[int, list[Hypothesis]] = {}
         while waiting or stepper.is_busy:
-            open_lengths = [max(units[asked[number]].lengths) for number in stepper.open]
-            count = places_free(open_lengths, [max(units[number].lengths) for number in waiting[-1:]], bounds)
+            open_lengths = [longest[asked[number]] for number in stepper.open]
+            count = places_free(open_lengths, [longest[number] for number in waiting[-1:]], bounds)
             some = [waiting.pop() for _ in range(min(count, len(waiting)))]
             asked |= zip(stepper.admit([self._request(units[number]) for number in some]), some, strict=True)
             stepper.step()

@@ -68,6 +68,8 @@ class NativeStepper:
         self._beside: Stepper | None = None
         self._numbers: dict[int, int] = {}  # of those in the stepper beside, by their number there
         self._admitted = 0
+        # What the library writes of a finished sentence, used again and again.
+        self._whole, self._real, self._addresses = np.empty(0, np.int32), np.empty(0, np.float32), (0, 0)
 
     def __del__(self) -> None:
         if self._handle:
@@ -149,14 +151,18 @@ class NativeStepper:
         return found
 
     def _taken(self, count: int, total: int) -> list[Hypothesis]:
-        lengths, scored, ranks = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
-        tokens, scores = np.empty(total, np.int32), np.empty(total + count, np.float32)
-        self._library.rg_search_take(
-            self._handle, *(own.ctypes.data for own in (lengths, scored, ranks, tokens, scores))
-        )
+        room = 2 * count + total  # lengths, how many are scored, tokens; and ranks, scores
+        if room > len(self._whole):
+            self._whole, self._real = np.empty(2 * room, np.int32), np.empty(2 * room, np.float32)
+            self._addresses = self._whole.ctypes.data, self._real.ctypes.data
+        whole, real = self._addresses
+        places = (whole, whole + 4 * count, real, whole + 8 * count, real + 4 * count)
+        self._library.rg_search_take(self._handle, *places)
         found: list[Hypothesis] = []
-        ids, numbers, token, score = tokens.tolist(), scores.tolist(), 0, 0
-        for length, own, rank in zip(lengths.tolist(), scored.tolist(), ranks.tolist(), strict=True):
+        integers, numbers = self._whole[:room].tolist(), self._real[:room].tolist()
+        lengths, scored, ids = integers[:count], integers[count : 2 * count], integers[2 * count :]
+        ranks, numbers, token, score = numbers[:count], numbers[count:], 0, 0
+        for length, own, rank in zip(lengths, scored, ranks, strict=True):
             each = tuple(numbers[score : score + own])
             found.append(Hypothesis(tuple(ids[token : token + length]), math.fsum(each), rank, own > length, each))
             token, score = token + length, score + own
