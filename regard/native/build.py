@@ -70,8 +70,9 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
             run([*compiler, *FLAGS, *own, *flags, "-c", str(SOURCES / source), "-o", objects[-1]])
 
         for table, (name, own) in kernels.items():
-            compiled("kernels.c", f"kernels_{table}", [*own, f"-DKERNELS=kernels_{table}", f'-DKERNELS_NAME="{name}"'])
-            compiled("training.c", f"training_{table}", [*own, f"-DTRAINING=training_{table}"])
+            named = [f"-DKERNELS=kernels_{table}", f'-DKERNELS_NAME="{name}"', f"-DTRAINING=training_{table}"]
+            compiled("kernels.c", f"kernels_{table}", [*own, *named])
+            compiled("training.c", f"training_{table}", [*own, *named])
         for source in ("pool", "shortlist", "model", "search", "train", "native"):
             compiled(f"{source}.c", source, [f'-DBUILT_FROM="{sources_hash()}"'])
         linked = Path(folder) / "library.so"

@@ -58,7 +58,7 @@ class Kernels(Protocol):
         ...
 
     def relu_back(self, d_out: Tensor, x: Tensor, d_x: Tensor, d_bias: Tensor) -> None:
-        """From what came of it."""
+        """The gradients of `relu`'s input and bias, given its output `x`."""
         ...
 
     def norm(
@@ -100,14 +100,14 @@ _installed: Kernels | None = None
 
 
 def install(kernels: Kernels | None) -> None:
-    """For this process; None: torch does everything."""
+    """Puts kernels to use in this process; None leaves everything to torch."""
     global _installed
     _installed = kernels
 
 
 @contextmanager
 def using(kernels: Kernels | None) -> Generator[None]:
-    """Installed for a while."""
+    """Puts kernels to use for the time of a `with` block."""
     before = _installed
     install(kernels)
     try:
@@ -125,7 +125,7 @@ def takes(*tensors: Tensor | None) -> Kernels | None:
 
 
 def for_gradient(*tensors: Tensor) -> Kernels | None:
-    """The same, for who computes a gradient already."""
+    """The same inside an autograd function, where tensors do not say whether a gradient is asked for."""
     fit = all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
     return _installed if fit else None
 

@@ -539,5 +539,7 @@ static void rank(const float *logits, int first, best_t *best, const uint8_t *ne
     store(best->sums, sums);
 }
 
+extern const training_t TRAINING;
+
 const kernels_t KERNELS = {KERNELS_NAME, sizeof(quantised_t), quantise, multiply_int8, multiply_fp32, norm, attend,
-                           attend_source, rank, place};
+                           attend_source, rank, place, &TRAINING};

@@ -7,6 +7,7 @@
 #define REGARD_KERNELS_H
 
 #include "native.h"
+#include "training.h"
 
 #define PANEL 64 /* outputs of a matrix that lie together; rows of activations are padded to a multiple */
 #define GROUP 4  /* inputs of an int8 matrix that lie together */
@@ -46,7 +47,10 @@ typedef struct {
                           const rg_shape *shape, float *weights, float *out);
     void (*rank)(const float *logits, int first, best_t *best, const uint8_t *never);
     void (*place)(const float *row, const float *position, float scale, float *out, int width);
+    const training_t *training;
 } kernels_t;
+
+const kernels_t *kernels_of(int number); /* an instruction set's, NULL where there is none of that number */
 
 extern const kernels_t kernels_plain;
 #if defined(__x86_64__)

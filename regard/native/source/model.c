@@ -527,8 +527,6 @@ static void *copied(const void *from, size_t bytes) {
     return to;
 }
 
-const kernels_t *kernels_of(int number);
-
 rg_model *rg_model_new(const rg_weights *weights, int instruction_set, int threads) {
     const kernels_t *kernels = kernels_of(instruction_set);
     rg_model *model = kernels ? calloc(1, sizeof *model) : NULL;

@@ -4,14 +4,9 @@
 #include "kernels.h"
 #include "training.h"
 
-static const training_t *const SETS[] = {
-#if defined(__x86_64__)
-    &training_avx512vnni, &training_avxvnni, &training_avx2,
-#endif
-    &training_plain};
-
-const training_t *training_of(int set) {
-    return set >= 0 && set < (int)(sizeof SETS / sizeof *SETS) ? SETS[set] : NULL;
+static const training_t *training_of(int set) {
+    const kernels_t *kernels = kernels_of(set);
+    return kernels ? kernels->training : NULL;
 }
 
 /* OpenMP's runtime, as compilers call it. It is the caller's: a second one would have threads of its own, which wait

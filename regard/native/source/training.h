@@ -49,11 +49,5 @@ typedef struct {
 } training_t;
 
 size_t attend_scratch(const rg_attention *a);
-const training_t *training_of(int set);
-
-extern const training_t training_plain;
-#if defined(__x86_64__)
-extern const training_t training_avx2, training_avxvnni, training_avx512vnni;
-#endif
 
 #endif
