@@ -47,15 +47,15 @@ SETTINGS: dict[str, Any] = {
         "norm": "pre",
     },
     "train": {
-        "max_steps": 2800,
+        "max_steps": 3200,
         "batch_tokens": 768,
         "schedule": "cosine",
         "peak_rate": 3e-3,
         "warmup": 400,
         "label_smoothing": 0.0,  # a grammar has one right answer
         "clip": 1.0,
-        "validate_every": 700,
-        "checkpoint_every": 700,
+        "validate_every": 800,
+        "checkpoint_every": 800,
         "average": 1,
     },
     "decode": {"beam": 4, "length_penalty": 1.0},

@@ -46,38 +46,48 @@ def about(options: Options) -> str:
 
 
 def it_by_head(options: Options) -> Picture:
-    """Where *it* looks, and the adjective that decides what it is, in every head of the encoder, in both sentences."""
+    """Where *it* looks, in every head of the encoder, and where the decoder looks for *il* and *elle*."""
     model = translator(options)
     found = [model.inspect(text) for text in (TIRED, WIDE)]
-    names = [(each.layer, head) for each in of_group(found[0], SELF) for head in range(each.heads)]
-    surest = next(iter(turns(found[0], found[1], SELF)), None)
-    marked = () if surest is None else (names.index((int(surest.block.split(".")[1]), surest.head)),)
+    if not of_group(found[0], CROSS):
+        raise ConfigError("this model has no attention over its source, so it looks nowhere for il and elle")
+    surest = next(iter(turns(found[0], found[1])), None)
     told = "In this model no head turns from one word to another." if surest is None else f"Here {surest}."
+    parting = parting_of(*(each.sides[-1].tokens for each in found))
 
-    def by_head(each: Inspection, word: str) -> Grid:
-        weights = tuple(
-            tuple(map(float, attention.weights[head, place_of(each, word)]))
-            for attention in of_group(each, SELF)
-            for head in range(attention.heads)
+    def by_head(each: Inspection, group: str, row: int) -> Grid:
+        layers = of_group(each, group)
+        names = [(own.block, head) for own in layers for head in range(own.heads)]
+        return Grid(
+            f"“{face(layers[0].queries.tokens[row])}” in “{short_title((each.output, each.text)[group == SELF])}”",
+            "",
+            "",
+            tuple(tuple(map(float, own.weights[head, row])) for own in layers for head in range(own.heads)),
+            tuple(f"layer {block.split('.')[1]}, head {head}" for block, head in names),
+            tokens(layers[0].keys.tokens),
+            most=1.0,
+            marked=tuple(names.index(name) for name in names if surest and name == (surest.block, surest.head)),
         )
-        rows = tuple(f"layer {layer}, head {head}" for layer, head in names)
-        title = f"“{word}” in “{short_title(each.text)}”"
-        return Grid(title, "", "", weights, rows, tokens(each.sides[0].tokens), most=1.0, marked=marked)
 
     return Picture(
         "it",
         "What “it” is, by head",
         "“The animal didn't cross the street because it was too tired”: it is the animal. “… too wide”: it is the "
-        "street. French must know, for il and elle, fatigué and large. Each row is one head of the encoder; above, "
-        "where it looks from “it”, below, from the adjective, which alone tells what “it” is. What differs between "
-        f"left and right is how this model tells them apart. {told} {about(options)}",
-        tuple(
-            by_head(each, word)
-            for words in ((IT, IT), ("tired", "wide"))
-            for each, word in zip(found, words, strict=True)
+        "street. French must know, for il and elle, fatigué and large. Each row is one head: above, where the encoder "
+        "looks from “it”; below, where the decoder looks for the word in which the two translations part. What differs "
+        f"between left and right is how this model tells them apart. {told} {about(options)}",
+        (
+            *(by_head(each, SELF, place_of(each, IT)) for each in found),
+            *(by_head(each, CROSS, min(parting, len(each.sides[-1]) - 1)) for each in found),
         ),
         columns=2,
     )
+
+
+def parting_of(one: Sequence[str], other: Sequence[str]) -> int:
+    """The first place where two texts differ; the length of the shorter where none does."""
+    differing = (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
+    return next(differing, min(len(one), len(other)))
 
 
 def alignment(options: Options) -> Picture:

@@ -16,6 +16,7 @@ import sacrebleu
 import regard
 from regard.decode import Translator
 from regard.decode.stream import translate_document
+from regard.inspect.comparing import turns
 from regard.text.documents import DocumentOptions, read_document
 from regard.text.phrasebook import ANIMAL_TIRED, ANIMAL_WIDE, Pair, make_phrasebook
 from tests.e2e.toolbox import environment
@@ -63,6 +64,17 @@ def test_the_demo_resolves_it(seed: int, trained: Callable[[int], tuple[Path, di
     assert results["coreference_match"] >= 97.0
     for source, target in (ANIMAL_TIRED, ANIMAL_WIDE):  # SPEC, example 11
         assert regard.load(run).translate(source)[0].text == target
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_head_of_the_demo_looks_at_what_it_is(seed: int, trained: Callable[[int], tuple[Path, dict[str, float]]]):
+    """What `regard inspect` says of the two sentences: for *il* the model looks at the animal, for *elle* at the
+    street, in one and the same head."""
+    model = regard.load(trained(seed)[0])
+    surest = turns(*(model.inspect(pair[0]) for pair in (ANIMAL_TIRED, ANIMAL_WIDE)))[0]
+    print(f"seed {seed}: {surest}")
+    assert (surest.words, surest.at) == (("il", "elle"), ("animal", "street"))
+    assert min(surest.weights) > 0.5
 
 
 @pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 5}, {"sample": True}], ids=str)

@@ -266,14 +266,26 @@ def test_every_figure_of_a_translator_is_drawn(run: Path) -> None:
 
 def test_it_by_head_is_what_the_model_did(run: Path) -> None:
     own = translator.opened(run)
-    tired, wide, *_ = FIGURES["it"].measure(Options(run=run)).panels
-    for grid, text in ((tired, ANIMAL_TIRED[0]), (wide, ANIMAL_WIDE[0])):
-        assert isinstance(grid, Grid)
-        found = own.inspect(text)
+    tired, wide, *written = FIGURES["it"].measure(Options(run=run)).panels
+    both = [own.inspect(text) for text in (ANIMAL_TIRED[0], ANIMAL_WIDE[0])]
+    parting = translator.parting_of(*(found.sides[-1].tokens for found in both))
+    for found, read, pronoun in zip(both, (tired, wide), written, strict=True):
+        assert isinstance(read, Grid)
+        assert isinstance(pronoun, Grid)
         place = found.sides[0].tokens.index("it")
-        assert grid.values[4] == pytest.approx(found["encoder.1.self"].weights[1, place])
-        assert len(grid.values) == 2 * 3
-        assert sum(grid.values[0]) == pytest.approx(1.0, abs=1e-5)
+        assert read.values[4] == pytest.approx(found["encoder.1.self"].weights[1, place])
+        assert len(read.values) == 2 * 3
+        assert sum(read.values[0]) == pytest.approx(1.0, abs=1e-5)
+        assert pronoun.values[1] == pytest.approx(
+            found["decoder.0.cross"].weights[1, min(parting, len(found.sides[-1]) - 1)]
+        )
+        assert len(pronoun.values) == 1 * 3
+
+
+def test_where_two_texts_part() -> None:
+    assert translator.parting_of("abc", "abd") == 2
+    assert translator.parting_of("ab", "abd") == 2
+    assert translator.parting_of("", "abd") == 0
 
 
 def test_a_beam_tree_has_every_node_once_and_no_two_in_one_place(run: Path) -> None:

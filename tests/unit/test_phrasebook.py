@@ -356,7 +356,7 @@ def test_participles_agree_with_etre(book):
 # --- coreference
 
 SCENE = re.compile(
-    r"^The (.+?) (?:\w+n't|never|\w+ed|ate|drank)\b.* the (.+?) because it (?:was|is) (?:too|very) (\w+)\.$"
+    r"^The (.+?) (?:\w+n't|never|\w+ed|ate|drank)\b.* the (.+?) (because|since) it (?:was|is) (?:too|very) (\w+)\.$"
 )
 
 
@@ -369,23 +369,31 @@ def test_each_adjective_fits_one_of_the_two():
 
 @pytest.mark.parametrize("part", ["train", "coreference"])
 def test_it_is_resolved_by_meaning(book, part):
-    """Pronoun and adjective take the gender of the noun the adjective fits, in all four combinations of genders."""
-    combinations: Counter[tuple[bool, bool, bool]] = Counter()
+    """Pronoun and adjective take the gender of the noun the adjective fits, in all four combinations of genders; behind
+    "since" the noun itself stands for the pronoun."""
+    combinations: Counter[tuple[bool, bool, bool, bool]] = Counter()
     for source, target in getattr(book, part):
         found = SCENE.match(source)
         if found is None:
             assert part == "train", source
             continue
         subject, thing = (NOUN[found[index].replace(" ", "_")] for index in (1, 2))
-        is_thing = found[3] in coreference.thing_adjectives()
-        gender = is_feminine((thing if is_thing else subject).french)
-        pronoun, adjective = re.search(r"parce qu'(ils?|elles?) (?:est|était) (?:trop|très) (\S+)\.$", target).groups()
-        assert pronoun == ("elle" if gender else "il"), (source, target)
-        expected = ADJECTIVE[found[3]]
+        is_thing, says_again = found[4] in coreference.thing_adjectives(), found[3] == "since"
+        meant = (thing if is_thing else subject).french
+        gender = is_feminine(meant)
+        conjunction = "puisque " if says_again else "parce qu'"
+        named, adjective = re.search(rf" {conjunction}(.+) (?:est|était) (?:trop|très) (\S+)\.$", target).groups()
+        if says_again:
+            assert re.fullmatch(rf"(?:l'|la |le ){meant}", named), (source, target)
+        else:
+            assert named == ("elle" if gender else "il"), (source, target)
+        expected = ADJECTIVE[found[4]]
         assert adjective == (expected.feminine if gender else expected.french), (source, target)
-        combinations[is_feminine(subject.french), is_feminine(thing.french), is_thing] += 1
-    assert len(combinations) == 8
-    assert min(combinations.values()) > sum(combinations.values()) / 20
+        combinations[is_feminine(subject.french), is_feminine(thing.french), is_thing, says_again] += 1
+    for says_again in (False, True) if part == "train" else (False,):  # what is held out has the pronoun
+        counts = [count for key, count in combinations.items() if key[3] == says_again]
+        assert len(counts) == 8
+        assert min(counts) > sum(counts) / 20
 
 
 def test_held_out_coreference_comes_in_twins(book):

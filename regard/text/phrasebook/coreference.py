@@ -1,7 +1,8 @@
 """What *it* is: "The animal didn't cross the street because it was too tired" (the animal), "… too wide" (the street).
 
 Only the adjective tells, and each fits one of the two: French needs to know, for the pronoun and the adjective take the
-noun's gender.
+noun's gender. Where English says "since", French says the noun again: "puisque l'animal était trop fatigué". That takes
+the noun itself and not one bit of it, so a model that learns both looks at the noun for *il* and *elle* too.
 """
 
 from random import Random
@@ -137,6 +138,8 @@ FORMS = {
 REFUSALS = [name for name in FORMS if name != "did"]
 PAST = ("past", "never", "could", "wanted", "did")
 
+BECAUSE, SINCE = ("because", "parce que"), ("since", "puisque")
+
 Frame = tuple[Noun, str, Noun, str]
 """Animal, French verb, thing, form."""
 
@@ -157,30 +160,36 @@ def any_frame(rng: Random) -> Frame:
     return rng.choice(GROUPS["animals"]), verb, NOUN[rng.choice(list(scenes[verb]))], form
 
 
-def about_animal(rng: Random, frame: Frame) -> Pair:
+def about_animal(rng: Random, frame: Frame, because: Pair = BECAUSE) -> Pair:
     willing = HUNGRY if frame[1] == "manger" else VERY
     adjectives = willing if frame[3] == "did" else TOO
-    return tell(frame, rng.choice(adjectives), is_thing=False)
+    return tell(frame, rng.choice(adjectives), is_thing=False, because=because)
 
 
-def about_thing(rng: Random, frame: Frame) -> Pair:
+def about_thing(rng: Random, frame: Frame, because: Pair = BECAUSE) -> Pair:
     _, verb, thing, form = frame
     adjectives = (INVITING if form == "did" else SCENES)[verb][thing.english]
-    return tell(frame, rng.choice(adjectives.split()), is_thing=True)
+    return tell(frame, rng.choice(adjectives.split()), is_thing=True, because=because)
 
 
-def coreference(rng: Random) -> Pair:
+def coreference(rng: Random, because: Pair = BECAUSE) -> Pair:
     frame = any_frame(rng)
-    return about_thing(rng, frame) if rng.random() < 0.5 else about_animal(rng, frame)
+    return (about_thing if rng.random() < 0.5 else about_animal)(rng, frame, because)
 
 
-def tell(frame: Frame, adjective: str, *, is_thing: bool) -> Pair:
+def named_again(rng: Random) -> Pair:
+    """The same with "since", for which French says the noun again."""
+    return coreference(rng, because=SINCE)
+
+
+def tell(frame: Frame, adjective: str, *, is_thing: bool, because: Pair = BECAUSE) -> Pair:
     """The sentence of a frame; `is_thing`: the adjective is said of the thing, not of the animal."""
     animal, verb, thing, form = frame
     subject, obstacle = noun_phrase(animal, "the"), noun_phrase(thing, "the")
-    meant = thing if is_thing else animal
-    pronoun = Phrase("it", "elle" if meant.is_feminine else "il", meant.is_feminine)
+    meant, again = (thing, obstacle) if is_thing else (animal, subject)
+    pronoun = "elle" if meant.is_feminine else "il"
+    it = Phrase("it", again.french if because == SINCE else pronoun, meant.is_feminine)
     degree = "very" if form == "did" else "too"
-    why = is_adjective(pronoun, ADJECTIVE[adjective], past=form in PAST, degree=degree)
+    why = is_adjective(it, ADJECTIVE[adjective], past=form in PAST, degree=degree)
     action = both(clause(subject, VERB[verb], FORMS[form]), (obstacle.english, obstacle.french))
-    return sentence(both(action, ("because", "parce que"), why))
+    return sentence(both(action, because, why))

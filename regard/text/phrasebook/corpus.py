@@ -27,6 +27,7 @@ from regard.text.phrasebook.coreference import (
     about_thing,
     any_frame,
     coreference,
+    named_again,
 )
 from regard.text.phrasebook.descriptions import (
     belonging,
@@ -45,7 +46,8 @@ Family = Callable[[Random], Pair]
 """Makes sentences of one kind."""
 
 FAMILIES: dict[Family, int] = {
-    coreference: 160,
+    coreference: 25,
+    named_again: 275,
     transitive: 260,
     intransitive: 50,
     motion: 40,
@@ -132,11 +134,11 @@ def make_phrasebook(seed: int = 1, size: int = TRAIN_SIZE, *, practised: bool = 
     if not 1 <= size <= MAX_SIZE:
         raise ConfigError(f"a phrasebook of {size} pairs cannot be made; choose a size from 1 to {MAX_SIZE}")
     rng, drawn = Random(seed), _Drawn()
-    coreference = _twins(rng, drawn)
+    twins = _twins(rng, drawn)
     held_out = _draw(rng, drawn, VALID_SIZE + TEST_SIZE, FAMILIES)
     exercises = {family: weight * PRACTICE.get(family, 1) for family, weight in FAMILIES.items()}
     train = _draw(rng, drawn, size, exercises, CHOICES) if practised else _draw(rng, drawn, size, FAMILIES)
-    return Phrasebook(train, held_out[:VALID_SIZE], held_out[VALID_SIZE:], coreference)
+    return Phrasebook(train, held_out[:VALID_SIZE], held_out[VALID_SIZE:], twins)
 
 
 def _draw(rng: Random, drawn: _Drawn, count: int, often: Mapping[Family, int], choices: int = 1) -> list[Pair]:
