@@ -19,8 +19,8 @@ IMAGES = Path(__file__).parent / "images"
 MOST_BYTES = 200_000
 COLOURS = 64
 COMPARE = "#view=compare"
-HEADS = "#view=heads&block=encoder.self&layer=1"
-NEURON = "#view=neuron&block=encoder.self&layer=1&head=2&query=11&key=1"
+HEADS = "#view=heads&block=decoder.cross&layer=1"
+NEURON = "#view=neuron&block=decoder.cross&layer=1&head=0&query=13&key=1"
 SEARCH = "#view=search"
 
 
@@ -52,7 +52,7 @@ def take(browser: Browser, shot: Shot) -> bytes:
 def main(report: Path, comparison: Path, inspected: Path) -> None:
     shots = [
         Shot("report", report, 1100, 1740, "light"),
-        Shot("report-samples", report, 900, 800, "light", "Translations of validation sentences"),
+        Shot("report-samples", report, 900, 800, "light", "Samples of the validation set"),
         Shot("report-phone", report, 390, 1100, "dark"),
         Shot("compare", comparison, 1100, 1180, "light"),
         Shot("inspect", inspected, 1100, 940, "light", address=COMPARE),
