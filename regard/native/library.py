@@ -96,7 +96,7 @@ SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "rg_state_free": (None, (c_void_p, c_void_p)),
     "rg_state_rows": (c_int, (c_void_p,)),
     "rg_state_longest": (c_int, (c_void_p,)),
-    "rg_search_new": (c_void_p, (c_void_p, c_int, c_int, c_int, c_int, c_int, Pointer)),
+    "rg_search_new": (c_void_p, (c_void_p, *(c_int,) * 6, Pointer)),
     "rg_search_free": (None, (c_void_p,)),
     "rg_search_penalties": (c_int, (c_void_p, Pointer, c_int)),
     "rg_search_admit": (c_int, (c_void_p, *(Pointer,) * 7, c_int)),

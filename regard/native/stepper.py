@@ -59,6 +59,7 @@ class NativeStepper:
             config.beam,
             config.nbest,
             config.candidates,
+            config.early_stopping,
             model.symbols.start,
             model.symbols.end,
             never.ctypes.data,

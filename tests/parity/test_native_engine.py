@@ -148,7 +148,16 @@ def random_requests(count: int, longest: int = 13) -> list[Request]:
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(
-    "method", [{"beam": 1}, {"beam": 2, "nbest": 2}, {"beam": 5, "nbest": 3, "length_penalty": 0.6}]
+    "method",
+    [
+        {"beam": 1},
+        {"beam": 2, "nbest": 2},
+        {"beam": 5, "nbest": 3, "length_penalty": 0.6},
+        {"beam": 1, "early_stopping": True},
+        {"beam": 2, "early_stopping": True},
+        {"beam": 5, "nbest": 3, "length_penalty": 1.0, "early_stopping": True},
+    ],
+    ids=str,
 )
 def test_the_search_in_the_library_finds_what_a_stepper_finds(method: dict[str, Any], precision: str):
     """Tokens, every score, ranks and what was cut at its limit: to the bit."""
@@ -167,14 +176,39 @@ def test_the_search_in_the_library_finds_what_a_stepper_finds(method: dict[str, 
     assert native.engine.entries == 0
 
 
-def test_so_does_the_python_path_in_fp32():
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_so_does_the_python_path_in_fp32(early_stopping: bool):
     plain = eager()
-    config, requests = SearchConfig(beam=4, nbest=4), random_requests(17)
+    config, requests = SearchConfig(beam=4, nbest=4, early_stopping=early_stopping), random_requests(17)
     ours = drain(stepper_for(NativeTransformer(plain, threads=1), config), requests, [5])
     expected = drain(Stepper(plain, config), requests, [5])
     assert [[one.tokens for one in best] for best in ours] == [[one.tokens for one in best] for best in expected]
     scores = [[one.score for best in found for one in best] for found in (ours, expected)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_library_stops_early_where_a_stepper_does(precision: str):
+    """Step by step the same requests are finished, and sooner than without."""
+    plain = eager()
+    with torch.no_grad():
+        cast(Tensor, plain.output_bias)[END] -= 1.0  # some end soon, some late
+    native = NativeTransformer(plain, precision, threads=1)
+    requests, totals = random_requests(17, longest=25), list[int]()
+    for early_stopping in (False, True):
+        config = SearchConfig(beam=3, length_penalty=2.0, early_stopping=early_stopping)
+        ours, theirs = NativeStepper(native, config), Stepper(native, config)
+        ours.admit(requests)
+        theirs.admit(requests)
+        total = 0
+        while theirs.is_busy:
+            total += len(theirs.open)
+            ours.step()
+            theirs.step()
+            assert ours.finished() == theirs.finished()
+        assert not ours.is_busy
+        totals.append(total)
+    assert totals[1] < totals[0]
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -98,8 +98,9 @@ int rg_state_rows(const rg_state *state);
 int rg_state_longest(const rg_state *state); /* source */
 
 /* Beam search, or greedy with a beam of 1, for sentences that come and go. `never` has a byte for each token: 1 where it
- * is never generated. `penalties[n]` is what a log-probability of n tokens is divided by. */
-rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int start, int end,
+ * is never generated. `penalties[n]` is what a log-probability of n tokens is divided by. With `early_stopping` a sentence
+ * is over as soon as `beam` hypotheses have ended. */
+rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int early_stopping, int start, int end,
                          const uint8_t *never);
 void rg_search_free(rg_search *search);
 int rg_search_penalties(rg_search *search, const float *penalties, int count);

@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     int64_t number;
     int limit, length, count; /* of the open hypotheses */
+    int ended;                /* hypotheses, kept or not */
     open_t *open, *next;      /* `beam` of each */
     float *kept;              /* ranks of the `nbest` best finished ones, falling */
     shortlist_t *shortlist;   /* NULL: the whole vocabulary */
@@ -32,7 +33,7 @@ typedef struct {
 
 struct rg_search {
     rg_model *model;
-    int beam, nbest, candidates, start, end;
+    int beam, nbest, candidates, early_stopping, start, end;
     int failed; /* the error of a step that was left half done: nothing can follow it */
     uint8_t *never;
     float *penalties;
@@ -77,7 +78,7 @@ static int make_room(void **array, int *room, int count, size_t size) {
     return 0;
 }
 
-rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int start, int end,
+rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int early_stopping, int start, int end,
                          const uint8_t *never) {
     size_t vocabulary = (size_t)model->weights.shape.vocabulary;
     if (beam < 1 || nbest < 1 || nbest > beam || candidates < 1) return NULL;
@@ -85,7 +86,7 @@ rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, i
     if (!search) return NULL;
     if ((size_t)candidates > vocabulary) candidates = (int)vocabulary;
     search->model = model, search->beam = beam, search->nbest = nbest, search->candidates = candidates;
-    search->start = start, search->end = end;
+    search->early_stopping = early_stopping, search->start = start, search->end = end;
     search->never = calloc(vocabulary + PANEL, 1); /* a panel may reach over the end */
     if (!search->never) {
         free(search);
@@ -292,6 +293,7 @@ static int finish(const rg_search *search, lane_t *lane, const candidate_t *cand
         if (rank > worst)
             error = record(lane, &lane->open[candidates[i].parent], lane->length, rank, 1, candidates[i].score);
         keep(search, lane, rank);
+        lane->ended++;
     }
     return error;
 }
@@ -355,6 +357,7 @@ static int is_over(const rg_search *search, lane_t *lane, int *error) {
         for (int i = 0; i < lane->count && !*error; i++)
             *error = record(lane, &lane->open[i], lane->length, lane->open[i].total / search->penalties[lane->length],
                             0, 0.0f);
+    if (search->early_stopping && lane->ended >= search->beam) return 1;
     float most = -INFINITY;
     for (int i = 0; i < lane->count; i++) most = lane->open[i].total > most ? lane->open[i].total : most;
     return at_limit || lane->kept[search->nbest - 1] >= most / search->penalties[lane->limit];
