@@ -108,6 +108,7 @@ class Stepper:
             raise ConfigError("decode.coverage_penalty needs a model that attends to its source")
         self.open: set[int] = set()
         """The numbers of the requests that are not finished."""
+        self.places = 0
         self._frontier: Frontier | None = None
         self._state: Any = None
         self._read: list[int] = []  # positions that each row of the state has read, where there is a window
@@ -252,6 +253,8 @@ class Search(Protocol):
 
     config: SearchConfig
     open: set[int]
+    places: int
+    """With more sentences at once the search is not faster; 0: it always is."""
 
     @property
     def is_busy(self) -> bool: ...

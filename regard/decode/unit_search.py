@@ -29,7 +29,7 @@ from regard.models.interface import Attentive, Decodable
 from regard.models.modes import evaluating
 
 MOST_SHORTLISTED = 96
-"""Sentences that are searched at once with a shortlist each."""
+"""Sentences that are searched at once with a shortlist each: each has its own part of the output matrix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,9 @@ class UnitSearch:
     ) -> tuple[list[list[Hypothesis]], list[int]]:
         """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
         stepper, bounds = stepper_for(self.model, self.job.config, recorder), self.job
-        if self.shortlist is not None:  # each sentence has its own part of the output matrix
-            bounds = replace(bounds, batch_size=min(bounds.batch_size or MOST_SHORTLISTED, MOST_SHORTLISTED))
+        shortlisted = MOST_SHORTLISTED if self.shortlist is not None else 0
+        limits = [limit for limit in (bounds.batch_size, stepper.places, shortlisted) if limit]
+        bounds = replace(bounds, batch_size=min(limits, default=0))
         longest = [max(unit.lengths) for unit in units]
         waiting = sorted(range(len(units)), key=longest.__getitem__)
         asked: dict[int, int] = {}

@@ -51,6 +51,7 @@ class NativeStepper:
         self.model, self.config = model, config
         self.open: set[int] = set()
         """The numbers of the requests that are not finished."""
+        self.places = -(-model.rows_at_once // config.beam)
         self._library, self._handle, self._longest = model.engine.library, 0, 0
         never = np.zeros(model.vocabulary, np.uint8)
         never[list(model.symbols.never)] = 1
