@@ -166,6 +166,12 @@ class Stepper:
             self._fresh = []
             self._continue(state, rows.of_hypotheses(chosen), rows.count)
 
+    def run(self, count: int) -> None:
+        """Steps, one at least, until so many requests are finished that `finished` has not given, or none is open."""
+        self.step()
+        while self._state is not None and self._frontier is not None and len(self._frontier.done) < count:
+            self.step()
+
     def finished(self) -> dict[int, list[Hypothesis]]:
         """What was found since the last call, by the number of the request: best first, or as it was drawn.
 
@@ -264,6 +270,8 @@ class Search(Protocol):
     def cancel(self, numbers: Iterable[int], /) -> None: ...
 
     def step(self) -> None: ...
+
+    def run(self, count: int, /) -> None: ...
 
     def finished(self) -> dict[int, list[Hypothesis]]: ...
 

@@ -111,12 +111,14 @@ int rg_search_admit(rg_search *search, const int32_t *tokens, const int32_t *pla
                     int sentences);
 int rg_search_cancel(rg_search *search, int64_t number);
 int rg_search_step(rg_search *search);
-/* The next finished sentence: its number, and how many hypotheses and tokens it has in all; 0 where there is none. */
-int rg_search_next(rg_search *search, int64_t *number, int32_t *hypotheses, int32_t *tokens);
-/* Takes it: of each hypothesis its length, how many scores it has, whether it is finished, its rank; then all tokens
- * and scores one behind the other. Scores are one more where the end symbol was reached. */
-void rg_search_take(rg_search *search, int32_t *lengths, int32_t *scored, float *ranks, int32_t *tokens,
-                    float *scores);
+/* Steps, one at least, until so many sentences are finished, or none is open. */
+int rg_search_run(rg_search *search, int count);
+/* How many sentences are finished, and how many hypotheses and tokens they have in all. */
+int rg_search_finished(const rg_search *search, int64_t *hypotheses, int64_t *tokens);
+/* Takes them. `whole` gets the numbers of the sentences, how many hypotheses each has, of each hypothesis its length, then
+ * how many scores each has, then all tokens; `real` the rank of each hypothesis, then all scores. Scores are one more than
+ * tokens where the end symbol was reached. */
+void rg_search_take(rg_search *search, int64_t *whole, float *real);
 /* The tokens of an open hypothesis of a sentence; the length, or -1 where there is none. */
 int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room);
 

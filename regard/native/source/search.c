@@ -466,28 +466,44 @@ int rg_search_step(rg_search *search) {
     return error;
 }
 
-int rg_search_next(rg_search *search, int64_t *number, int32_t *hypotheses, int32_t *tokens) {
-    if (!search->done_count) return 0;
-    const lane_t *lane = search->done[0];
-    *number = lane->number, *hypotheses = lane->found_count, *tokens = 0;
-    for (int i = 0; i < lane->found_count; i++) *tokens += lane->found[i].length;
-    return 1;
+int rg_search_run(rg_search *search, int count) {
+    int error;
+    do error = rg_search_step(search);
+    while (!error && search->lane_count && search->done_count < count);
+    return error;
 }
 
-void rg_search_take(rg_search *search, int32_t *lengths, int32_t *scored, float *ranks, int32_t *tokens,
-                    float *scores) {
-    lane_t *lane = search->done[0];
-    for (int i = 0; i < lane->found_count; i++) {
-        const found_t *one = &lane->found[i];
-        lengths[i] = one->length, scored[i] = one->scored, ranks[i] = one->rank;
-        memcpy(tokens, one->tokens, (size_t)one->length * sizeof *tokens);
-        memcpy(scores, one->scores, (size_t)one->scored * sizeof *scores);
-        tokens += one->length, scores += one->scored;
+int rg_search_finished(const rg_search *search, int64_t *hypotheses, int64_t *tokens) {
+    *hypotheses = *tokens = 0;
+    for (int i = 0; i < search->done_count; i++) {
+        const lane_t *lane = search->done[i];
+        *hypotheses += lane->found_count;
+        for (int j = 0; j < lane->found_count; j++) *tokens += lane->found[j].length;
+    }
+    return search->done_count;
+}
+
+void rg_search_take(rg_search *search, int64_t *whole, float *real) {
+    int count = search->done_count;
+    int64_t hypotheses, total;
+    rg_search_finished(search, &hypotheses, &total);
+    int64_t *lengths = whole + 2 * count, *scored = lengths + hypotheses, *tokens = scored + hypotheses;
+    float *scores = real + hypotheses;
+    for (int i = 0; i < count; i++) {
+        const lane_t *lane = search->done[i];
+        whole[i] = lane->number, whole[count + i] = lane->found_count;
+        for (int j = 0; j < lane->found_count; j++) {
+            const found_t *one = &lane->found[j];
+            *lengths++ = one->length, *scored++ = one->scored, *real++ = one->rank;
+            for (int at = 0; at < one->length; at++) *tokens++ = one->tokens[at];
+            memcpy(scores, one->scores, (size_t)one->scored * sizeof *scores);
+            scores += one->scored;
+        }
     }
     pthread_mutex_lock(&search->model->mutex);
-    lane_free(search, lane);
+    for (int i = 0; i < count; i++) lane_free(search, search->done[i]);
     pthread_mutex_unlock(&search->model->mutex);
-    memmove(search->done, search->done + 1, (size_t)--search->done_count * sizeof *search->done);
+    search->done_count = 0;
 }
 
 int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room) {
