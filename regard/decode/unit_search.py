@@ -85,7 +85,8 @@ class UnitSearch:
             some = [waiting.pop() for _ in range(min(count, len(waiting)))]
             if some:
                 asked |= zip(stepper.admit(list(islice(requests, len(some)))), some, strict=True)
-            stepper.run(len(stepper.open) // REFILL)  # until freed places are filled again
+            # Until freed places are filled again, where steps are short; else one, so that progress can be told.
+            stepper.run(len(stepper.open) // REFILL if stepper.places else 0)
             done = stepper.finished()
             for number, hypotheses in done.items():
                 if not hypotheses:
