@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.bench.figures import measured, within_rounds
 from regard.bench.machine import Peaks
-from regard.bench.translators import SHORTLIST
+from regard.bench.translators import SHORTLIST, counterpart
 from regard.decode.translate import target_text
 from regard.loading import Opened
 from regard.tasks.pairs import Pairs, score_texts, usual_tokenizer
 from regard.text.tokenizer import Tokenizer
 
 
-def summary(
-    turns: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]], beams: Sequence[int], sentences: int
-) -> dict[str, Any]:
-    """Speeds and latencies by beam. `ratio` is ours over theirs in speed, `latency_ratio` ours over theirs in time."""
+def summaries(names: Sequence[str], turns: Sequence[Sequence[dict[str, Any]]], sentences: int) -> list[dict[str, Any]]:
+    """The summary of each engine beside ours that it is compared with."""
+    by_name = dict(zip(names, turns, strict=True))
     found: list[dict[str, Any]] = []
-    for beam in beams:
+    for name, own in by_name.items():
+        beams = list(dict.fromkeys(turn["beam"] for turn in own))
+        found.append(summary(own, {beam: counterpart(name, beam, by_name) for beam in beams}, by_name, sentences))
+    return found
+
+
+def summary(
+    turns: Sequence[dict[str, Any]],
+    compared: Mapping[int, str],
+    by_name: Mapping[str, Sequence[dict[str, Any]]],
+    sentences: int,
+) -> dict[str, Any]:
+    """Speeds and latencies by beam, each beside the engine of ours that is named for it. `ratio` is ours over theirs in
+    speed, `latency_ratio` ours over theirs in time."""
+    found: list[dict[str, Any]] = []
+    for beam, name in compared.items():
         bulk, alone = (picked(turns, what, beam) for what in ("bulk", "alone"))
-        our_bulk, our_alone = (picked(ours, what, beam) for what in ("bulk", "alone"))
+        our_bulk, our_alone = (picked(by_name[name], what, beam) for what in ("bulk", "alone"))
         speeds = [sentences / turn["seconds"][0] for turn in bulk]
         waits = [second for turn in alone for second in turn["seconds"]]
         found.append(
             {
                 "beam": beam,
+                "compared_with": name,
                 "sentences_per_second": measured(speeds),
                 "tokens_per_second": measured([turn["tokens"] / turn["seconds"][0] for turn in bulk]),
                 "tokens_per_second_alone": measured([turn["tokens"] / sum(turn["seconds"]) for turn in alone]),
@@ -64,12 +79,19 @@ def judge(
     """BLEU of what each wrote, and on how many sentences it is what we wrote in fp32."""
     joiner = opened.tokenizer.joiner
     tokenize = usual_tokenizer(joiner, opened.config.data.target_language, texts.targets)
-    for place, beam in enumerate(beams):
-        written = [texts_of(picked(own, "bulk", beam)[0], opened.tokenizer) for own in turns]
-        for engine, own in zip(engines, written, strict=True):
-            scores = score_texts(own, texts, joiner, tokenize)
-            same = sum(one == other for one, other in zip(own, written[0], strict=True))
-            engine["beams"][place] |= {"bleu": scores.bleu, "signature": scores.bleu_signature, "same": same}
+    for beam in beams:
+        ours = texts_of(picked(turns[0], "bulk", beam)[0], opened.tokenizer)
+        for engine, own in zip(engines, turns, strict=True):
+            for measured_at in with_beam(engine, beam):
+                written = texts_of(picked(own, "bulk", beam)[0], opened.tokenizer)
+                scores = score_texts(written, texts, joiner, tokenize)
+                same = sum(one == other for one, other in zip(written, ours, strict=True))
+                measured_at |= {"bleu": scores.bleu, "signature": scores.bleu_signature, "same": same}
+
+
+def with_beam(engine: dict[str, Any], beam: int) -> list[dict[str, Any]]:
+    """What was measured of an engine with a beam; nothing of one that was not asked, or failed."""
+    return [own for own in engine.get("beams", ()) if own["beam"] == beam]
 
 
 def texts_of(turn: dict[str, Any], tokenizer: Tokenizer) -> list[str]:
@@ -91,7 +113,7 @@ def add_shares(engines: Sequence[dict[str, Any]], opened: Opened, settings: dict
     for engine in engines:
         if SHORTLIST in engine["name"]:  # how many products that takes differs from sentence to sentence
             continue
-        whole = engine["name"].endswith("int8")
+        whole = "int8" in engine["name"]
         peak, size = (peaks.int8, 1) if whole else (peaks.fp32, 4)
         for beam in engine["beams"]:
             tokens, sentences = beam["tokens_per_second"]["median"], beam["sentences_per_second"]["median"]

@@ -3,7 +3,8 @@
 Every contestant is a process of its own. The sentences are encoded once, by the run's own tokenizer, so that all read
 the same ids; what comes out is decoded by it and scored. Length penalty (length^α), limit and weights are the same, so
 that texts can be compared one by one. In each round everybody translates everything at once and then some sentences one
-by one; ratios are taken within a round.
+by one; ratios are taken within a round, each with ours of the same precision and, where that is known, the same rule of
+stopping.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rich.console import Console
 from regard import hardware
 from regard.bench.children import Child, start_all
 from regard.bench.figures import machine
-from regard.bench.judging import add_shares, judge, summary
+from regard.bench.judging import add_shares, judge, summaries
 from regard.bench.machine import Peaks, measure_peaks
 from regard.bench.translators import contestants
 from regard.data.columns import SOURCE
@@ -108,10 +109,8 @@ def bench_run(
         children, failed = start_all("translating", wanted, settings, folder, stack, console)
         turns = take_turns(children, order, console)
         abouts = [child.about for child in children]
-    engines = [
-        {"name": child.name} | about | summary(own, turns[0], order.beams, len(texts.sources))
-        for child, about, own in zip(children, abouts, turns, strict=True)
-    ]
+    found = summaries([child.name for child in children], turns, len(texts.sources))
+    engines = [{"name": child.name} | about | own for child, about, own in zip(children, abouts, found, strict=True)]
     judge(engines, turns, texts, opened, order.beams)
     add_shares(engines, opened, settings, peaks)
     return {
@@ -150,6 +149,8 @@ def take_turns(children: Sequence[Child], order: Order, console: Console) -> lis
     for number in range(order.rounds):
         for beam in order.beams:
             for child, own in zip(children, turns, strict=True):
+                if beam not in child.contestant.settings.get("beams", order.beams):
+                    continue
                 for what in ("bulk", "alone"):
                     asked = {"what": what, "beam": beam, "outputs": what == "bulk" and number == 0}
                     own.append(child.ask(asked) | asked)

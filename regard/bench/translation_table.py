@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.bench.figures import SPREAD, aligned_table, machine_line, megabytes, notes, row_of
-from regard.bench.translators import OURS
+from regard.bench.judging import with_beam
+from regard.bench.translators import EARLY, OURS
 from regard.report.plots import Curve, CurvePlot, PicturePlot, RowPlot
 
 
@@ -17,8 +18,7 @@ def table(results: dict[str, Any]) -> str:
 
 def run_table(found: dict[str, Any], sentences: int) -> str:
     lines: list[str] = []
-    engines = [engine for engine in found["engines"] if "beams" in engine]
-    for place, beam in enumerate(found["beams"]):
+    for beam in found["beams"]:
         how = "greedy" if beam == 1 else f"beam {beam}, length penalty {found['length_penalty']:g} (power)"
         head = (
             how,
@@ -34,8 +34,7 @@ def run_table(found: dict[str, Any], sentences: int) -> str:
             "same",
         )
         rows: list[tuple[str, ...]] = [(*head, "memory", "version")]
-        for engine in engines:
-            own = engine["beams"][place]
+        for engine, own in measured_with(found, beam):
             rows.append(
                 (
                     engine["name"],
@@ -57,6 +56,11 @@ def run_table(found: dict[str, Any], sentences: int) -> str:
     return "\n".join([found["run"], *lines, *notes(found["engines"]), ""])
 
 
+def measured_with(found: dict[str, Any], beam: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The engines of a run that were measured with a beam, each with what was measured."""
+    return [(engine, own) for engine in found["engines"] for own in with_beam(engine, beam)]
+
+
 def conditions(results: dict[str, Any]) -> list[str]:
     signature = next(
         engine["beams"][0]["signature"] for found in results["runs"] for engine in found["engines"] if "beams" in engine
@@ -64,6 +68,8 @@ def conditions(results: dict[str, Any]) -> list[str]:
     return [
         f"{results['source']}, {results['sentences']:,} sentences; median of {results['rounds']} rounds, {SPREAD}; "
         f"“ours is” compares speeds, “ours takes” the median latencies of {results['alone']} sentences one by one",
+        f"ours is {OURS} for a row of regard, else regard in the row's precision; beside a beam of CTranslate2, which "
+        f"ends when as many hypotheses have ended as it is wide, it is regard with {EARLY}",
         f"BLEU: {signature}; same: texts equal to those of {OURS}",
         machine_line(results["machine"]),
     ]
@@ -71,29 +77,24 @@ def conditions(results: dict[str, Any]) -> list[str]:
 
 def plots(results: dict[str, Any]) -> list[PicturePlot]:
     """Of one run the speed of each engine by beam; of several, BLEU against speed."""
-    runs, beams = results["runs"], list(enumerate(results["runs"][0]["beams"]))
+    runs, beams = results["runs"], results["runs"][0]["beams"]
     if len(runs) == 1:
-        return [speed_plot(runs[0], place, beam) for place, beam in beams]
-    return [quality_plot(runs, place, beam) for place, beam in beams]
+        return [speed_plot(runs[0], beam) for beam in beams]
+    return [quality_plot(runs, beam) for beam in beams]
 
 
-def speed_plot(found: dict[str, Any], place: int, beam: int) -> RowPlot:
-    engines = [engine for engine in found["engines"] if "beams" in engine]
-    rows = tuple(row_of(engine["name"], engine["beams"][place]["sentences_per_second"]) for engine in engines)
+def speed_plot(found: dict[str, Any], beam: int) -> RowPlot:
+    rows = tuple(row_of(engine["name"], own["sentences_per_second"]) for engine, own in measured_with(found, beam))
     title = f"Translation, {'greedy' if beam == 1 else f'beam {beam}'}"
     return RowPlot(f"translate-{beam}", title, rows, "sentences/s")
 
 
-def quality_plot(runs: Sequence[dict[str, Any]], place: int, beam: int) -> CurvePlot:
+def quality_plot(runs: Sequence[dict[str, Any]], beam: int) -> CurvePlot:
     """A point for each run and engine."""
     curves: list[Curve] = []
-    for name in dict.fromkeys(engine["name"] for found in runs for engine in found["engines"] if "beams" in engine):
-        own = [
-            engine["beams"][place]
-            for found in runs
-            for engine in found["engines"]
-            if engine["name"] == name and "beams" in engine
-        ]
+    measured = [(engine["name"], own) for found in runs for engine, own in measured_with(found, beam)]
+    for name in dict.fromkeys(name for name, _ in measured):
+        own = [each for other, each in measured if other == name]
         speeds = tuple(each["sentences_per_second"]["median"] for each in own)
         curves.append(Curve(name, speeds, tuple(each["bleu"] for each in own)))
     title = f"BLEU against speed, {'greedy' if beam == 1 else f'beam {beam}'}"

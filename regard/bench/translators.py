@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from regard.models.transformer import own_symbols
 from regard.text.tokenizer import Tokenizer
 
 OURS = "regard fp32"
-SHORTLIST = "shortlist"
+SHORTLIST, EARLY = "shortlist", "early stopping"
 
 
 def contestants(
@@ -30,8 +31,11 @@ def contestants(
         Contestant(f"regard {precision}", "regard_translate", sys.executable, ours(precision, settings), optional=True)
         for precision in precisions()[1:]
     ]
+    plain, wide = tuple(found), [beam for beam in settings["beams"] if beam > 1]
+    if wide:
+        found += [stopping_early(each, settings, wide) for each in plain]
     if shortlist:
-        found += [with_shortlist(each, settings, shortlist) for each in found]
+        found += [with_shortlist(each, settings, shortlist) for each in plain]
     absent: list[dict[str, Any]] = []
     for make in (ctranslate2_contestants, huggingface_contestants, eole_contestants):
         try:
@@ -56,6 +60,26 @@ def takes_precision() -> str:
 def ours(precision: str, settings: dict[str, Any]) -> dict[str, Any]:
     where = takes_precision()
     return {where: settings[where] | {"precision": precision}} if where else {}
+
+
+def stopping_early(plain: Contestant, settings: dict[str, Any], beams: Sequence[int]) -> Contestant:
+    """The same by the rule of CTranslate2; only with these beams, for a greedy search is the same."""
+    options = settings["options"] | plain.settings.get("options", {}) | {"early_stopping": True}
+    own = {"options": options, "beams": list(beams)}
+    return replace(plain, name=f"{plain.name}, {EARLY}", settings=plain.settings | own, optional=True)
+
+
+def counterpart(name: str, beam: int, measured: Collection[str]) -> str:
+    """Which of ours an engine is compared with: the one of its precision, and with a beam of its rule of stopping.
+
+    Ours are compared with the first of them.
+    """
+    if name.startswith("regard"):
+        return OURS
+    own = "regard int8" if name.endswith("int8") else OURS
+    if beam > 1 and name.startswith("CTranslate2"):
+        own = f"{own}, {EARLY}"
+    return own if own in measured else OURS
 
 
 def with_shortlist(plain: Contestant, settings: dict[str, Any], best: int) -> Contestant:

@@ -82,6 +82,11 @@ class Source:
     def __len__(self) -> int:
         return self.values.size(0)
 
+    def each(self) -> list[Source]:
+        """The sentences one by one, in the same memory."""
+        split = [map(Padded, one.values.split(1), one.mask.split(1)) for one in self.inputs]
+        return [Source(inputs) for inputs in zip(*split, strict=True)]
+
     def rows(self, index: Int[Tensor, " R"]) -> Source:
         """These sentences, in this order; one may be repeated."""
         return Source(tuple(one.rows(index) for one in self.inputs))

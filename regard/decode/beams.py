@@ -57,6 +57,7 @@ class Beams:
         self._last = torch.zeros(0, width, dtype=torch.long, device=device)
         self._totals = torch.zeros(0, width, device=device)  # sums of what ranks; −∞ where no hypothesis is
         self._kept = torch.zeros(0, config.nbest, device=device)  # ranks of the finished, best first, or −∞
+        self._ended = torch.zeros(0, dtype=torch.long, device=device)  # hypotheses that ended, kept or not
         self._lengths = torch.zeros(0, dtype=torch.long, device=device)
         self._limits = torch.zeros(0, dtype=torch.long, device=device)
         self._coverage = torch.zeros(0, width, 0, device=device)  # attention that each source position got so far
@@ -77,6 +78,7 @@ class Beams:
         self._totals = torch.cat([self._totals, totals])
         self._admit_tokens([request.begun for _, request in requests for _ in range(self.config.groups)])
         self._kept = torch.cat([self._kept, self._kept.new_full((count, nbest), -math.inf)])
+        self._ended = torch.cat([self._ended, self._ended.new_zeros(count)])
         self._limits = torch.cat([self._limits, self._limits.new_tensor([lane.limit for lane in lanes])])
         self._asks = self._asks or any(lane.demands != NO_DEMANDS for lane in lanes)
         lengths = 1 + max(lane.limit for lane in lanes)
@@ -201,7 +203,7 @@ class Beams:
         """Only these lanes."""
         staying = wanted.nonzero().flatten()
         self._lanes = [self._lanes[lane] for lane in staying.tolist()]
-        for name in ("_tokens", "_truths", "_last", "_totals", "_kept", "_lengths", "_limits"):
+        for name in ("_tokens", "_truths", "_last", "_totals", "_kept", "_ended", "_lengths", "_limits"):
             setattr(self, name, getattr(self, name)[staying])
         if self.config.coverage_penalty:
             self._coverage, self._real = self._coverage[staying], self._real[staying]
@@ -216,9 +218,10 @@ class Beams:
         """Record the candidates that end and are among the best so far."""
         # An end symbol ranked below the W best candidates has fallen out of the beam, like any other token there.
         scores, parents, tokens = (part[:, : self.config.width] for part in candidates)
-        ended = tokens == self.symbols.end
+        ended = (tokens == self.symbols.end) & scores.isfinite()
         if not bool(ended.any()):
             return
+        self._ended = self._ended + ended.sum(1)
         ranks = scores.masked_fill(~ended, -math.inf) / self._penalties(self._lengths + 1)[:, None]
         ranks = ranks + self._coverage_term(covered, parents)
         lanes, places = (ranks > self._kept[:, -1:]).nonzero(as_tuple=True)
@@ -240,6 +243,7 @@ class Beams:
         complete = stopping & ~self._unmet()  # what stops before it holds its phrases is lost
         ranks = self._ranks().masked_fill(~complete, -math.inf)
         self._record_places(complete, ranks, finished=True)
+        self._ended = self._ended + complete.sum(1)
         if self.recorder is not None:
             for lane, place in complete.nonzero().tolist():
                 self.recorder.finish(self._tree(self._lanes[lane]), place)
@@ -252,6 +256,8 @@ class Beams:
         if bool(at_limit.any()):
             cut = self._totals.isfinite() & at_limit[:, None]
             self._record_places(cut & ~self._unmet() if self._asks else cut, self._ranks(), finished=False)
+        if self.config.early_stopping:
+            self._close()
         decided = self._decided()
         over = at_limit | decided
         if self.config.groups > 1:  # a sentence's groups stay together, so that rows of a sentence stay neighbours
@@ -261,6 +267,17 @@ class Beams:
                 cut = bool(at_limit[lane] & ~decided[lane])
                 (self.recorder.cut if cut else self.recorder.leave)(self._tree(self._lanes[lane]))
         return over
+
+    def _close(self) -> None:
+        """Leave nothing open in a lane of which as many hypotheses have ended as it is wide, and the n best are kept.
+
+        A group that is closed waits for the other groups of its sentence, and no longer drives them apart.
+        """
+        full = (self._ended >= self.config.width) & self._kept[:, -1].isfinite() & (self._lengths < self._limits)
+        if self.recorder is not None:
+            for lane in full.nonzero().flatten().tolist():
+                self.recorder.leave(self._tree(self._lanes[lane]))
+        self._totals = self._totals.masked_fill(full[:, None], -math.inf)
 
     def _unmet(self) -> Bool[Tensor, "L W"]:
         """True where a phrase is still missing."""

@@ -118,7 +118,8 @@ def lost(unit: Unit, translation: Translation) -> bool:
 
 def in_order(line: Line, whole: Translation) -> Translation:
     """With the placeholders that are told apart by their order alone in that of the source."""
-    keep = replace(line.keep, placeholders=True, asked=())
+    is_plain = line.keep.placeholders and not line.keep.asked
+    keep = line.keep if is_plain else replace(line.keep, placeholders=True, asked=())
     before = whole.marked or whole.text
     text = keep.in_order(line.lifted.text if line.lifted else line.text, before)
     if text == before:

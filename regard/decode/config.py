@@ -54,6 +54,11 @@ class SearchConfig:
         1, "Search", low=1, high=WIDEST_BEAM,
         help="Translations per sentence, at most the beam size; with sampling, the number of samples",
     )
+    early_stopping: bool = setting(
+        False, "Search",
+        help="End a sentence's search as soon as the number of finished hypotheses reaches the beam size, although an "
+        "open one might still overtake them",
+    )
     max_extra: int = setting(
         50, "Search", low=0, high=LONGEST,
         help="Maximum number of tokens in a translation beyond those in its source",

@@ -32,6 +32,7 @@ class SearchOptions(TypedDict, total=False):
     groups: int | None
     diversity: float | None
     nbest: int | None
+    early_stopping: bool | None
     max_extra: int | None
     max_length: int | None
     min_length: int | None
@@ -170,7 +171,13 @@ def refuse_contradictions(given: dict[str, Any], sampling: bool) -> None:
             if name in given and given[name] != SAMPLING_DEFAULTS[name]:
                 raise ConfigError(f"{named(name)} has no effect without {named('sample', True)}")
         return
-    for name, harmless in {"beam": 1, "groups": 1, "coverage_penalty": 0, "tree": False}.items():
+    for name, harmless in {
+        "beam": 1,
+        "groups": 1,
+        "coverage_penalty": 0,
+        "early_stopping": False,
+        "tree": False,
+    }.items():
         if given.get(name, harmless) != harmless:
             raise ConfigError(f"{named(name)} searches and {named('sample', True)} draws; give one of the two")
     if given.get("require") or given.get("terms"):

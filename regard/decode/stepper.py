@@ -108,6 +108,7 @@ class Stepper:
             raise ConfigError("decode.coverage_penalty needs a model that attends to its source")
         self.open: set[int] = set()
         """The numbers of the requests that are not finished."""
+        self.places = 0
         self._frontier: Frontier | None = None
         self._state: Any = None
         self._read: list[int] = []  # positions that each row of the state has read, where there is a window
@@ -164,6 +165,12 @@ class Stepper:
             chosen = self._frontier.extend(rows.widen(logits), None if looks is None else mean_attention(looks))
             self._fresh = []
             self._continue(state, rows.of_hypotheses(chosen), rows.count)
+
+    def run(self, count: int) -> None:
+        """Steps, one at least, until so many requests are finished that `finished` has not given, or none is open."""
+        self.step()
+        while self._state is not None and self._frontier is not None and len(self._frontier.done) < count:
+            self.step()
 
     def finished(self) -> dict[int, list[Hypothesis]]:
         """What was found since the last call, by the number of the request: best first, or as it was drawn.
@@ -252,6 +259,8 @@ class Search(Protocol):
 
     config: SearchConfig
     open: set[int]
+    places: int
+    """With more sentences at once the search is not faster; 0: it always is."""
 
     @property
     def is_busy(self) -> bool: ...
@@ -261,6 +270,8 @@ class Search(Protocol):
     def cancel(self, numbers: Iterable[int], /) -> None: ...
 
     def step(self) -> None: ...
+
+    def run(self, count: int, /) -> None: ...
 
     def finished(self) -> dict[int, list[Hypothesis]]: ...
 

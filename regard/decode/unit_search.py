@@ -6,15 +6,15 @@ padded lengths are encoded together, and inside the model a row's bits do not de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby, islice
 
 import torch
 
 from regard.data.batch import Padded, Source, moved
 from regard.data.shortlist import Shortlist
-from regard.decode.batches import batches_by_length, padded_length, places_free
+from regard.decode.batches import REFILL, batches_by_length, padded_length, places_free
 from regard.decode.candidates import Hypothesis
 from regard.decode.forced import Forced, force
 from regard.decode.job import Job
@@ -29,7 +29,9 @@ from regard.models.interface import Attentive, Decodable
 from regard.models.modes import evaluating
 
 MOST_SHORTLISTED = 96
-"""Sentences that are searched at once with a shortlist each."""
+"""Sentences that are searched at once with a shortlist each: each has its own part of the output matrix."""
+TOGETHER = 128
+"""Sources that are made into tensors in one go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +71,22 @@ class UnitSearch:
     ) -> tuple[list[list[Hypothesis]], list[int]]:
         """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
         stepper, bounds = stepper_for(self.model, self.job.config, recorder), self.job
-        if self.shortlist is not None:  # each sentence has its own part of the output matrix
-            bounds = replace(bounds, batch_size=min(bounds.batch_size or MOST_SHORTLISTED, MOST_SHORTLISTED))
+        shortlisted = MOST_SHORTLISTED if self.shortlist is not None else 0
+        limits = [limit for limit in (bounds.batch_size, stepper.places, shortlisted) if limit]
+        bounds = replace(bounds, batch_size=min(limits, default=0))
         longest = [max(unit.lengths) for unit in units]
         waiting = sorted(range(len(units)), key=longest.__getitem__)
+        requests = self._requests(units[number] for number in waiting[::-1])
         asked: dict[int, int] = {}
         found: dict[int, list[Hypothesis]] = {}
         while waiting or stepper.is_busy:
             open_lengths = [longest[asked[number]] for number in stepper.open]
             count = places_free(open_lengths, [longest[number] for number in waiting[-1:]], bounds)
             some = [waiting.pop() for _ in range(min(count, len(waiting)))]
-            asked |= zip(stepper.admit([self._request(units[number]) for number in some]), some, strict=True)
-            stepper.step()
+            if some:
+                asked |= zip(stepper.admit(list(islice(requests, len(some)))), some, strict=True)
+            # Until freed places are filled again, where steps are short; else one, so that progress can be told.
+            stepper.run(len(stepper.open) // REFILL if stepper.places else 0)
             done = stepper.finished()
             for number, hypotheses in done.items():
                 if not hypotheses:
@@ -100,12 +106,18 @@ class UnitSearch:
         source = Source(tuple(inputs))
         return source if str(self.device) == "cpu" else moved(source, self.device)
 
-    def _request(self, unit: Unit) -> Request:
+    def _requests(self, units: Iterable[Unit]) -> Iterator[Request]:
+        """One for each. Neighbours whose sources are padded alike are made together: that is faster."""
+        for _, alike in groupby(units, key=lambda unit: [padded_length(length) for length in unit.lengths]):
+            while some := list(islice(alike, TOGETHER)):
+                yield from map(self._request, some, self.padded(some).each())
+
+    def _request(self, unit: Unit, source: Source) -> Request:
         config, demands = self.job.config, unit.demands
         limit = config.limit(len(unit.ids))
         if self.max_target is not None:
             limit = min(limit, self.max_target)
-        request = Request(self.padded([unit]), limit, demands, name_of(unit.ids) if config.sample else 0)
+        request = Request(source, limit, demands, name_of(unit.ids) if config.sample else 0)
         if self.shortlist is None:
             return request
         asked = (*demands.prefix, *chain.from_iterable(demands.phrases), self.model.symbols.end)

@@ -23,6 +23,14 @@ from regard.native import library as native
 from regard.native.packing import Arrays, Packed, check_precision, packed_arrays, refusal
 from regard.native.stepper import NativeStepper, is_plain
 
+SIZES = {"fp32": 4, "int8": 1}
+"""Bytes of a weight."""
+SMALL = 8 << 20
+"""Bytes of weights that the caches hold, so that many rows at once do not make up for reading them."""
+ROWS = 32
+"""Of each thread, with such a model: the keys and values of their sources stay in the nearer caches. Fewer make the
+products slower."""
+
 
 def pointer(array: np.ndarray | Tensor | None) -> int | None:
     if array is None:
@@ -134,6 +142,9 @@ class NativeTransformer:
         threads = torch.get_num_threads() if threads is None else threads
         self.engine = Engine(plain, arrays, threads=threads, instruction_set=instruction_set)
         self.vocabulary = plain.output_weight.size(0)
+        numbers = sum(each.numel() for each in plain.decoder.parameters()) + plain.output_weight.numel()
+        self.rows_at_once = ROWS * threads if numbers * SIZES[precision] <= SMALL else 0
+        """Hypotheses beyond which a search is not faster; 0: the more the faster."""
 
     def start(self, source: Source) -> NativeState:
         tokens, places, lengths = ragged(source)

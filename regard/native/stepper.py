@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regard.data.batch import Source
 from regard.decode.beams import penalty_table
 from regard.decode.candidates import Hypothesis
 from regard.decode.config import SearchConfig
@@ -32,6 +34,18 @@ def is_plain(config: SearchConfig) -> bool:
     )
 
 
+def packed_sources(sources: Sequence[Source]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """The tokens of sentences one behind the other, the place of each in its sentence, how many each sentence has, and
+    how many positions the longest has room for. Padding does not exist here."""
+    values, masks = [one.values.numpy() for one in sources], [one.mask.numpy() for one in sources]
+    mask, rooms = np.concatenate(masks, 1)[0], [one.shape[1] for one in masks]
+    ends = np.cumsum(rooms)
+    places = np.arange(ends[-1]) - np.repeat(ends - rooms, rooms)
+    counts = np.concatenate([[0], np.cumsum(mask)])[[0, *ends]]
+    tokens = np.concatenate(values, 1)[0][mask].astype(np.int32)
+    return tokens, places[mask].astype(np.int32), np.diff(counts).astype(np.int32), max(rooms)
+
+
 def packed_candidates(requests: Sequence[Request]) -> tuple[np.ndarray | None, np.ndarray | None]:
     """The tokens that each translation may hold, one behind the other, and how many there are of each; 0 is all."""
     given = [request.candidates for request in requests]
@@ -39,6 +53,11 @@ def packed_candidates(requests: Sequence[Request]) -> tuple[np.ndarray | None, n
         return None, None
     known = [np.empty(0, np.int32) if own is None else own for own in given]
     return np.concatenate(known).astype(np.int32), np.array([len(own) for own in known], np.int32)
+
+
+def hypothesis_of(tokens: tuple[int, ...], scores: tuple[float, ...], rank: float) -> Hypothesis:
+    """There is one score more than tokens where the end symbol came."""
+    return Hypothesis(tokens, math.fsum(scores), rank, len(scores) > len(tokens), scores)
 
 
 class NativeStepper:
@@ -51,6 +70,7 @@ class NativeStepper:
         self.model, self.config = model, config
         self.open: set[int] = set()
         """The numbers of the requests that are not finished."""
+        self.places = -(-model.rows_at_once // config.beam)
         self._library, self._handle, self._longest = model.engine.library, 0, 0
         never = np.zeros(model.vocabulary, np.uint8)
         never[list(model.symbols.never)] = 1
@@ -59,6 +79,7 @@ class NativeStepper:
             config.beam,
             config.nbest,
             config.candidates,
+            config.early_stopping,
             model.symbols.start,
             model.symbols.end,
             never.ctypes.data,
@@ -68,8 +89,10 @@ class NativeStepper:
         self._beside: Stepper | None = None
         self._numbers: dict[int, int] = {}  # of those in the stepper beside, by their number there
         self._admitted = 0
-        # What the library writes of a finished sentence, used again and again.
-        self._whole, self._real, self._addresses = np.empty(0, np.int32), np.empty(0, np.float32), (0, 0)
+        # What the library writes of finished sentences, used again and again.
+        self._whole, self._real, self._addresses = np.empty(0, np.int64), np.empty(0, np.float32), (0, 0)
+        self._sizes = ctypes.c_int64(), ctypes.c_int64()
+        self._references = tuple(map(ctypes.byref, self._sizes))
 
     def __del__(self) -> None:
         if self._handle:
@@ -100,15 +123,11 @@ class NativeStepper:
         return numbers
 
     def _admit(self, requests: Sequence[tuple[int, Request]]) -> None:
-        values = [request.source.values[0].numpy() for _, request in requests]
-        masks = [request.source.mask[0].numpy() for _, request in requests]
-        tokens = np.concatenate([own[mask] for own, mask in zip(values, masks, strict=True)]).astype(np.int32)
-        places = np.concatenate([np.nonzero(mask)[0] for mask in masks]).astype(np.int32)
-        lengths = np.array([mask.sum() for mask in masks], np.int32)
+        tokens, places, lengths, longest = packed_sources([request.source for _, request in requests])
         limits = np.array([request.limit for _, request in requests], np.int32)
         numbers = np.array([number for number, _ in requests], np.int64)
         self._allow(int(limits.max()))
-        self.model.engine.reach(max(map(len, masks)), int(limits.max()))
+        self.model.engine.reach(longest, int(limits.max()))
         candidates, counts = packed_candidates([request for _, request in requests])
         arrays = (tokens, places, lengths, limits, numbers, candidates, counts)
         pointers = (None if own is None else own.ctypes.data for own in arrays)
@@ -138,35 +157,48 @@ class NativeStepper:
         if self._beside is not None:
             self._beside.step()
 
+    def run(self, count: int) -> None:
+        """As `Stepper.run`. Where a stepper beside has work, one step of both: neither may run ahead."""
+        if self._numbers:
+            self.step()
+        else:
+            native.checked(self._library.rg_search_run(self._handle, count))
+
     def finished(self) -> dict[int, list[Hypothesis]]:
         """As `Stepper.finished`."""
-        found: dict[int, list[Hypothesis]] = {}
-        number, count, tokens = ctypes.c_int64(), ctypes.c_int32(), ctypes.c_int32()
-        references = tuple(map(ctypes.byref, (number, count, tokens)))
-        while self._library.rg_search_next(self._handle, *references):
-            found[number.value] = self._taken(count.value, tokens.value)
+        count = self._library.rg_search_finished(self._handle, *self._references)
+        found = self._taken(count) if count else {}
         if self._beside is not None:
             found |= {self._numbers.pop(own): done for own, done in self._beside.finished().items()}
         self.open.difference_update(found)
         return found
 
-    def _taken(self, count: int, total: int) -> list[Hypothesis]:
-        room = 2 * count + total  # lengths, how many are scored, tokens; and ranks, scores
+    def _taken(self, count: int) -> dict[int, list[Hypothesis]]:
+        """What is finished of so many sentences."""
+        hypotheses, tokens = self._sizes[0].value, self._sizes[1].value
+        parts = (
+            count,
+            count,
+            hypotheses,
+            hypotheses,
+            tokens,
+        )  # numbers, how many; lengths, how many are scored; tokens
+        room = sum(parts)  # which is also enough for ranks and scores
         if room > len(self._whole):
-            self._whole, self._real = np.empty(2 * room, np.int32), np.empty(2 * room, np.float32)
+            self._whole, self._real = np.empty(2 * room, np.int64), np.empty(2 * room, np.float32)
             self._addresses = self._whole.ctypes.data, self._real.ctypes.data
-        whole, real = self._addresses
-        places = (whole, whole + 4 * count, real, whole + 8 * count, real + 4 * count)
-        self._library.rg_search_take(self._handle, *places)
-        found: list[Hypothesis] = []
-        integers, numbers = self._whole[:room].tolist(), self._real[:room].tolist()
-        lengths, scored, ids = integers[:count], integers[count : 2 * count], integers[2 * count :]
-        ranks, numbers, token, score = numbers[:count], numbers[count:], 0, 0
-        for length, own, rank in zip(lengths, scored, ranks, strict=True):
-            each = tuple(numbers[score : score + own])
-            found.append(Hypothesis(tuple(ids[token : token + length]), math.fsum(each), rank, own > length, each))
-            token, score = token + length, score + own
-        return found
+        self._library.rg_search_take(self._handle, *self._addresses)
+        whole, real = iter(self._whole[:room].tolist()), iter(self._real[:room].tolist())
+        numbers, counts, lengths, scored = (list(islice(whole, part)) for part in parts[:-1])
+        ranks = list(islice(real, hypotheses))
+        columns = zip(lengths, scored, ranks, strict=True)
+        return {
+            number: [
+                hypothesis_of(tuple(islice(whole, length)), tuple(islice(real, own)), rank)
+                for length, own, rank in islice(columns, some)
+            ]
+            for number, some in zip(numbers, counts, strict=True)
+        }
 
     def written(self, number: int) -> list[list[int]]:
         """As `Stepper.written`."""

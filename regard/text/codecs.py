@@ -7,12 +7,13 @@ hold: `</s>` typed by a user is four characters like any other.
 import copy
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from regard.text.symbols import RESERVED, SPECIALS, UNKNOWN, Symbols
 
 Offsets = list[tuple[int, int]]
+T = TypeVar("T")
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _WORDS = re.compile(r"[^ \t\r\n]+")
@@ -120,23 +121,37 @@ class Codec(ABC):
         return f"<{index}>"
 
 
+class ById(dict[int, T]):
+    """What a function gives for an id, which it is asked for once: of many lines, most ids come again."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, index: int) -> T:
+        self[index] = found = self.make(index)
+        return found
+
+
 class LosslessCodec(Codec):
     """A codec whose entries are byte strings: what was encoded is decoded bit for bit."""
 
     def __init__(self, entries: list[bytes], tags: Sequence[str]) -> None:
         super().__init__(tags, len(entries))
         self._entries = entries
-        self._shown: dict[int, str] = {}
-        """How entries that were shown before are shown."""
+        self._shown, self._bytes = ById(self._show), ById(self._bytes_of)
 
     def decode(self, ids: Iterable[int]) -> str:
         """As promised by `Codec`; bytes that are no UTF-8 become U+FFFD."""
-        return b"".join([self._bytes_of(index) for index in ids]).decode("utf-8", "replace")
+        table = self._bytes
+        return b"".join([table[index] for index in ids]).decode("utf-8", "replace")
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        table = self._shown
+        return [table[index] for index in ids]
 
     def show_entry(self, entry: int) -> str:
-        if entry not in self._shown:
-            self._shown[entry] = show_piece(self._entries[entry])
-        return self._shown[entry]
+        return show_piece(self._entries[entry])
 
     def _bytes_of(self, index: int) -> bytes:
         if index == UNKNOWN:

@@ -97,7 +97,7 @@ class Keeping:
     def differences(self, source: str, translation: str) -> tuple[list[str], list[str]]:
         """What a translation lacks of what is to be kept, and the placeholders that it has too much."""
         lacking = missing(self.kept(source), translation)
-        own = replace(self, asked=())
+        own = replace(self, asked=()) if self.asked else self
         return lacking, sorted((Counter(own.kept(translation)) - Counter(own.kept(source))).elements())
 
     def in_order(self, source: str, translation: str) -> str:
@@ -134,6 +134,9 @@ def _sources(flags: Sequence[str]) -> list[str]:
 
 def changed_numbers(source: str, translation: str) -> list[str]:
     """Numbers of the source that the translation has not, however their digits are grouped."""
-    wanted = Counter(re.sub(r"\D", "", number) for number in DIGITS.findall(source))
+    numbers = DIGITS.findall(source)
+    if not numbers:
+        return []
+    wanted = Counter(re.sub(r"\D", "", number) for number in numbers)
     found = Counter(re.sub(r"\D", "", number) for number in DIGITS.findall(translation))
     return sorted((wanted - found).elements())

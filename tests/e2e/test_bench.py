@@ -17,6 +17,7 @@ from regard.bench.judging import quantile, summary
 from regard.bench.machine import Peaks
 from regard.bench.peers.translating import Runner
 from regard.bench.translate import Order, bench_translation
+from regard.bench.translators import OURS, counterpart
 from regard.errors import ConfigError, CorpusError
 from regard.report.picture import write_picture
 from tests.e2e.conftest import Corpus
@@ -30,7 +31,7 @@ class InProcess(Child):
     """A child that is none: the same runner, called."""
 
     def __init__(self, contestant: Contestant, settings: dict[str, Any]) -> None:
-        self.name = contestant.name
+        self.contestant, self.name = contestant, contestant.name
         self.runner = Runner(contestant.module, settings | contestant.settings)
         self.about = self.runner.about()
 
@@ -79,8 +80,12 @@ def test_a_run_is_measured_and_ctranslate2_writes_what_it_writes(
     assert list(engines)[-3:] == ["CTranslate2 int8", "left", "eole"]
     model = regard.load(tiny_run)
     sources = equally_long.source.read_text().splitlines()[:SENTENCES]
+    early = engines["regard fp32, early stopping"]["beams"]
+    assert [own["beam"] for own in early] == [3]  # a greedy search has nothing to stop
+    assert early[0]["same"] >= SENTENCES - 1
     for place, beam in enumerate((1, 3)):
         ours, theirs = (engines[name]["beams"][place] for name in ("regard fp32", "CTranslate2 fp32"))
+        assert theirs["compared_with"] == ("regard fp32" if beam == 1 else "regard fp32, early stopping")
         assert ours["beam"] == beam
         assert (ours["same"], ours["ratio"], ours["latency_ratio"]) == (SENTENCES, 1.0, 1.0)
         assert theirs["same"] >= (SENTENCES if beam == 1 else SENTENCES - 1)
@@ -95,12 +100,24 @@ def test_a_run_is_measured_and_ctranslate2_writes_what_it_writes(
     assert 0 <= short["bleu"] <= 100
     assert "share_of_peak" not in short
     text = translation_table.table(results)
+    greedy, wide = (part.split("\n\n")[0] for part in (text, text[text.index("\nbeam 3") :]))
+    assert ("early stopping" in greedy, "early stopping" in wide) == (False, True)
     for part in ("greedy", "beam 3", "7/7", "eole: left out", "left: left out: by this test", "1 MB"):
         assert part in text
     write_picture(tmp_path / "speed.svg", translation_table.plots(results))
     assert "CTranslate2 int8" in (tmp_path / "speed.svg").read_text()
     write_picture(tmp_path / "quality.svg", translation_table.plots(results | {"runs": [found, found]}))
     assert "BLEU against speed" in (tmp_path / "quality.svg").read_text()
+
+
+def test_an_engine_is_compared_with_ours_of_its_precision_and_rule() -> None:
+    ours = ["regard fp32", "regard int8", "regard fp32, early stopping", "regard int8, early stopping"]
+    assert counterpart("CTranslate2 int8", 1, ours) == "regard int8"
+    assert counterpart("CTranslate2 int8", 5, ours) == "regard int8, early stopping"
+    assert counterpart("CTranslate2 fp32", 5, ours) == "regard fp32, early stopping"
+    assert {counterpart(name, beam, ours) for name in ("eole", "Hugging Face generate") for beam in (1, 5)} == {OURS}
+    assert {counterpart(name, 5, ours) for name in ours} == {OURS}
+    assert counterpart("CTranslate2 int8", 5, ours[:1]) == OURS  # the others could not run
 
 
 def left_out(*_: Any) -> list[Contestant]:
@@ -134,7 +151,7 @@ def test_speeds_and_latencies_are_compared_within_a_round() -> None:
     """The machine is half as fast in the second round; no ratio shows it."""
     slow, fast = ([turns_of(factor, seconds) for factor in (1, 2)] for seconds in (2.0, 1.0))
     ours, theirs = ([turn for pair in each for turn in pair] for each in (fast, slow))
-    (found,) = summary(theirs, ours, (1,), 10)["beams"]
+    (found,) = summary(theirs, {1: "ours"}, {"ours": ours}, 10)["beams"]
     assert (found["ratio"], found["latency_ratio"]) == (2.0, 0.5)
     assert found["sentences_per_second"]["measurements"] == [5.0, 2.5]
     assert found["tokens_per_second"]["measurements"] == [50.0, 25.0]

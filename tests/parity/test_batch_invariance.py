@@ -40,6 +40,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 METHODS: dict[str, dict[str, Any]] = {
     "greedy": {"beam": 1},
     "beam": {"beam": 5, "nbest": 2},
+    "early stopping": {"beam": 5, "nbest": 2, "early_stopping": True},
     "sampling": {"sample": True, "nbest": 2, "temperature": 1.2, "top_p": 0.95},
 }
 TIED = 1e-3

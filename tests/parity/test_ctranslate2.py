@@ -3,7 +3,9 @@
 What the two mean by the same words (CTranslate2 4.8): its length penalty is our `length_form="power"`, its limit counts
 the end symbol as ours does, and by default it refuses an empty translation (`min_decoding_length`). A greedy search
 takes the same decisions. A beam ends there as soon as it has finished as many hypotheses as it is wide; ours ends where
-no open hypothesis can overtake. So ours finds the same, or something that it ranks higher.
+no open hypothesis can overtake, and so finds the same, or something that it ranks higher. With `early_stopping` ours
+ends as theirs does, but for α = 0, where theirs ends as soon as the best candidate of a step ends. A beam there may
+also hold padding and the start symbol; of a model that gives them no probability, both write the same.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
+from torch import Tensor
 
 from regard.config import Config
 from regard.decode.config import SearchConfig
@@ -50,18 +53,18 @@ def words(model: Transformer) -> Tokenizer:
     return Tokenizer.pair(*(WordCodec([f"word{number}" for number in range(4, size)]) for size in sizes))
 
 
-def config_for(beam: int) -> SearchConfig:
-    return SearchConfig(beam=beam, length_penalty=0.6, length_form="power")
+def config_for(beam: int, length_penalty: float = 0.6) -> SearchConfig:
+    return SearchConfig(beam=beam, length_penalty=length_penalty, length_form="power")
 
 
-def they_find(translator: Any, tokenizer: Tokenizer, sources: Sequence[Sequence[int]], beam: int) -> Tokens:
+def they_find(translator: Any, tokenizer: Tokenizer, sources: Sequence[Sequence[int]], config: SearchConfig) -> Tokens:
     """`sources` with their end symbols, which CTranslate2 puts there itself."""
     names = vocabulary_of(tokenizer.source)
     ids = {name: number for number, name in enumerate(vocabulary_of(tokenizer.target))}
     answers = translator.translate_batch(
         [[names[index] for index in source[:-1]] for source in sources],
-        beam_size=beam,
-        length_penalty=config_for(beam).length_penalty,
+        beam_size=config.beam,
+        length_penalty=config.length_penalty,
         max_decoding_length=LIMIT,
         min_decoding_length=0,
         max_batch_size=37,
@@ -77,7 +80,7 @@ def test_they_translate_as_we_do(ctranslate2: Any, tmp_path: Path, settings: dic
     write_ctranslate2(tmp_path / "model", Config(preset="none", model=model.config), parameters_of(model), tokenizer)
     translator = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32", intra_threads=1)
     sources = [row[mask].tolist() for row, mask in zip(source.values, source.mask, strict=True)]
-    theirs = they_find(translator, tokenizer, sources, beam)
+    theirs = they_find(translator, tokenizer, sources, config_for(beam))
     found = [ranked[0] for ranked in search(model, source, config_for(beam), [LIMIT] * SENTENCES)]
     ours = [one.tokens for one in found]
     assert len(set(ours)) >= SENTENCES // 20
@@ -88,6 +91,28 @@ def test_they_translate_as_we_do(ctranslate2: Any, tmp_path: Path, settings: dic
         forced = force(model, source.rows(torch.tensor(apart)), [theirs[place] for place in apart], ended=finished)
         ranks = [one.score / config_for(beam).penalty(len(one.token_scores)) for one in forced]
         assert all(found[place].normalised > rank - TIE for place, rank in zip(apart, ranks, strict=True))
+
+
+@pytest.mark.parametrize(("beam", "length_penalty"), [(2, 0.6), (BEAM, 0.6), (BEAM, 1.0)])
+@pytest.mark.parametrize("settings", CASES.values(), ids=CASES)
+def test_a_beam_that_stops_early_writes_what_theirs_writes(
+    ctranslate2: Any, tmp_path: Path, settings: dict[str, Any], beam: int, length_penalty: float
+) -> None:
+    model = random_model(settings).eval()
+    with torch.no_grad():
+        cast(Tensor, model.output_bias)[list(model.symbols.never)] = -40.0
+    tokenizer, source = words(model), random_sentences(model.source_embedding.weight.size(0))
+    write_ctranslate2(tmp_path / "model", Config(preset="none", model=model.config), parameters_of(model), tokenizer)
+    translator = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32", intra_threads=1)
+    sources = [row[mask].tolist() for row, mask in zip(source.values, source.mask, strict=True)]
+    config = config_for(beam, length_penalty)
+    theirs = they_find(translator, tokenizer, sources, config)
+    exact, early = (
+        [ranked[0].tokens for ranked in search(model, source, own, [LIMIT] * SENTENCES)]
+        for own in (config, replace(config, early_stopping=True))
+    )
+    assert early == theirs
+    assert exact != theirs  # so that the rule makes a difference
 
 
 def test_ids_that_are_shown_alike_have_names_of_their_own() -> None:

@@ -24,7 +24,7 @@ from regard.decode.stepper import Search, Stepper, stepper_for
 from regard.errors import ConfigError, RegardError
 from regard.models import Transformer, TransformerConfig
 from regard.native.engine import NativeTransformer
-from regard.native.stepper import NativeStepper, is_plain
+from regard.native.stepper import NativeStepper, is_plain, packed_sources
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END
 from tests.native_engine import SETS, SHAPES, each_set, needs_native, random_transformer
@@ -148,7 +148,16 @@ def random_requests(count: int, longest: int = 13) -> list[Request]:
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(
-    "method", [{"beam": 1}, {"beam": 2, "nbest": 2}, {"beam": 5, "nbest": 3, "length_penalty": 0.6}]
+    "method",
+    [
+        {"beam": 1},
+        {"beam": 2, "nbest": 2},
+        {"beam": 5, "nbest": 3, "length_penalty": 0.6},
+        {"beam": 1, "early_stopping": True},
+        {"beam": 2, "early_stopping": True},
+        {"beam": 5, "nbest": 3, "length_penalty": 1.0, "early_stopping": True},
+    ],
+    ids=str,
 )
 def test_the_search_in_the_library_finds_what_a_stepper_finds(method: dict[str, Any], precision: str):
     """Tokens, every score, ranks and what was cut at its limit: to the bit."""
@@ -167,14 +176,82 @@ def test_the_search_in_the_library_finds_what_a_stepper_finds(method: dict[str, 
     assert native.engine.entries == 0
 
 
-def test_so_does_the_python_path_in_fp32():
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_so_does_the_python_path_in_fp32(early_stopping: bool):
     plain = eager()
-    config, requests = SearchConfig(beam=4, nbest=4), random_requests(17)
+    config, requests = SearchConfig(beam=4, nbest=4, early_stopping=early_stopping), random_requests(17)
     ours = drain(stepper_for(NativeTransformer(plain, threads=1), config), requests, [5])
     expected = drain(Stepper(plain, config), requests, [5])
     assert [[one.tokens for one in best] for best in ours] == [[one.tokens for one in best] for best in expected]
     scores = [[one.score for best in found for one in best] for found in (ours, expected)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_library_stops_early_where_a_stepper_does(precision: str):
+    """Step by step the same requests are finished, and sooner than without."""
+    plain = eager()
+    with torch.no_grad():
+        cast(Tensor, plain.output_bias)[END] -= 1.0  # some end soon, some late
+    native = NativeTransformer(plain, precision, threads=1)
+    requests, totals = random_requests(17, longest=25), list[int]()
+    for early_stopping in (False, True):
+        config = SearchConfig(beam=3, length_penalty=2.0, early_stopping=early_stopping)
+        ours, theirs = NativeStepper(native, config), Stepper(native, config)
+        ours.admit(requests)
+        theirs.admit(requests)
+        total = 0
+        while theirs.is_busy:
+            total += len(theirs.open)
+            ours.step()
+            theirs.step()
+            assert ours.finished() == theirs.finished()
+        assert not ours.is_busy
+        totals.append(total)
+    assert totals[1] < totals[0]
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 99])
+def test_a_run_ends_when_so_many_are_finished_or_none_is_open(count: int):
+    """Of the library and of a stepper after the same steps; with demands, too, for which the library has one beside."""
+    native, config = NativeTransformer(eager(), threads=1), SearchConfig(beam=2)
+    requests = random_requests(13, longest=9)
+    for asked in (requests, [replace(requests[0], demands=Demands(prefix=(7,))), *requests[1:]]):
+        ours, theirs = NativeStepper(native, config), Stepper(native, config)
+        alike = asked is requests
+        found, expected = (run_through(stepper, asked, count, exact=alike) for stepper in (ours, theirs))
+        assert found == expected
+
+
+def run_through(stepper: Search, requests: Sequence[Request], count: int, *, exact: bool) -> dict[int, Any]:
+    stepper.admit(requests)
+    found: dict[int, Any] = {}
+    while stepper.is_busy:
+        before = len(found)
+        stepper.run(count)
+        found |= stepper.finished()
+        assert len(found) - before >= count or not stepper.is_busy or not exact
+    return found
+
+
+def test_sources_are_packed_without_their_padding():
+    values = torch.tensor([[5, 0, 7, 8, 3, 0, 0]]), torch.tensor([[9, 3]]), torch.tensor([[4, 4, 4]])
+    masks = torch.tensor([[1, 0, 1, 1, 1, 0, 0]]), torch.tensor([[1, 1]]), torch.tensor([[0, 0, 0]])
+    sources = [Source((Padded(own, mask.bool()),)) for own, mask in zip(values, masks, strict=True)]
+    tokens, places, lengths, longest = packed_sources(sources)
+    assert tokens.tolist() == [5, 7, 8, 3, 9, 3]
+    assert places.tolist() == [0, 2, 3, 4, 0, 1]
+    assert (lengths.tolist(), longest) == ([4, 2, 0], 7)
+    together = Source.of([[5, 3], [6, 7, 8, 3]])
+    assert [packed_sources([own])[0].tolist() for own in together.each()] == [[5, 3], [6, 7, 8, 3]]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_small_model_is_searched_in_few_rows_at_once(precision: str):
+    """As many sentences as fill them with a beam."""
+    native = NativeTransformer(eager(), precision, threads=2)
+    assert [NativeStepper(native, SearchConfig(beam=beam)).places for beam in (1, 5)] == [64, 13]
+    assert Stepper(native, SearchConfig()).places == 0
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -513,6 +513,38 @@ def test_the_first_group_is_the_plain_beam_of_its_width(seed: int, width: int, g
     assert finished_in(plain.trees[0]).items() <= finished_in(together.trees[0]).items()
 
 
+@settings(max_examples=40)
+@given(seed=seeds, width=st.integers(1, 3), groups=st.integers(1, 3), limit=st.integers(1, 10), data=st.data())
+def test_early_stopping_closes_each_group_by_itself(
+    seed: int, width: int, groups: int, limit: int, data: st.DataObject
+):
+    """When as many of a group have ended as it is wide and as are asked for; no group finishes anything after that."""
+    nbest = data.draw(st.integers(1, width * groups))
+    config = SearchConfig(beam=width * groups, groups=groups, nbest=nbest, diversity=1.0, early_stopping=True)
+    model, recorder = Hashed(seed, size=7), Recorder()
+    found = search(model, padded([[5, 3]]), config, [limit], recorder=recorder)[0]
+    assert found == search(model, padded([[5, 3]]), config, [limit])[0]
+    for tree in recorder.trees.values():
+        steps = [node.step for node in tree.nodes if node.fate == FINISHED]
+        before_last = sum(step < max(steps) for step in steps)
+        assert before_last < max(width, nbest)
+        ended = {place for place, node in enumerate(tree.nodes) if node.fate != OPEN}
+        assert ended.isdisjoint(node.parent for node in tree.nodes)
+        last = max(node.step for node in tree.nodes)
+        assert OPEN not in {node.fate for node in tree.nodes if node.step == last}
+
+
+@settings(max_examples=20)
+@given(seed=seeds, alpha=alphas, phrase=phrases_of_words)
+def test_early_stopping_counts_what_holds_its_phrases_alone(seed: int, alpha: float, phrase: Tokens):
+    model, limit = Hashed(seed, size=max(WORDS) + 1), 9
+    config = SearchConfig(beam=3, nbest=3, length_penalty=alpha, early_stopping=True)
+    found = search(model, padded([SENTENCE]), config, [limit], [Demands(phrases=(phrase,))])[0]
+    assert len(found) == 3
+    for one in found:
+        assert phrase in [one.tokens[place : place + len(phrase)] for place in range(len(one.tokens))]
+
+
 def test_groups_that_must_differ_do():
     for seed in range(20):
         config = SearchConfig(beam=3, groups=3, nbest=3, diversity=1000.0)

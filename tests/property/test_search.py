@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from regard.decode.request import Request
 from regard.decode.search import Hypothesis, SearchConfig, search
+from regard.decode.stepper import Stepper
 from regard.models.interface import Source
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, START
@@ -147,8 +149,11 @@ def test_a_sentence_alone_is_a_sentence_among_others(seed: int, sentences: list[
     assert together == alone
 
 
-def plain_beam(model: Hashed, sentence: list[int], beam: int, limit: int, alpha: float) -> list[float]:
-    """Ranks of all that a beam finds, best first: written with lists, and never stopping before the limit."""
+def plain_beam(
+    model: Hashed, sentence: list[int], beam: int, limit: int, alpha: float, *, early: bool = False
+) -> list[float]:
+    """Ranks of all that a beam finds, best first: written with lists. It stops at the limit and, where `early`, as soon
+    as so many have ended as it is wide."""
     opened: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     ranks: list[float] = []
     for length in range(1, limit + 1):
@@ -159,6 +164,8 @@ def plain_beam(model: Hashed, sentence: list[int], beam: int, limit: int, alpha:
         candidates = sorted(candidates, reverse=True)[: 2 * beam]
         ranks += [rank(score, length, alpha) for score, tokens in candidates[:beam] if tokens[-1] == END]
         opened = [(score, tokens) for score, tokens in candidates if tokens[-1] != END][:beam]
+        if early and len(ranks) >= beam and length < limit:
+            return sorted(ranks, reverse=True)
     ranks += [rank(score, limit, alpha) for score, _ in opened]
     return sorted(ranks, reverse=True)
 
@@ -172,3 +179,59 @@ def test_leaving_early_changes_nothing(seed: int, beam: int, alpha: float, limit
     found = search(model, padded([sentence]), config, [limit])[0]
     expected = plain_beam(model, sentence, beam, limit, alpha)[:nbest]
     assert [one.normalised for one in found] == pytest.approx(expected, abs=1e-5)
+
+
+# --- early stopping
+
+
+@settings(max_examples=150)
+@given(seed=seeds, beam=st.integers(2, 5), alpha=alphas, limit=st.integers(1, 12), data=st.data())
+def test_early_stopping_ends_when_as_many_have_ended_as_the_beam_is_wide(
+    seed: int, beam: int, alpha: float, limit: int, data: st.DataObject
+):
+    nbest = data.draw(st.integers(1, beam))
+    model, sentence = Hashed(seed, size=7), [5, 3]
+    config = SearchConfig(beam=beam, nbest=nbest, length_penalty=alpha, early_stopping=True)
+    found = search(model, padded([sentence]), config, [limit])[0]
+    expected = plain_beam(model, sentence, beam, limit, alpha, early=True)[:nbest]
+    assert [one.normalised for one in found] == pytest.approx(expected, abs=1e-5)
+
+
+def steps_and_best(model: Hashed, request: Request, config: SearchConfig) -> tuple[int, list[Hypothesis]]:
+    stepper, found, steps = Stepper(model, config), dict[int, list[Hypothesis]](), 0
+    stepper.admit([request])
+    while stepper.is_busy:
+        stepper.step()
+        found |= stepper.finished()
+        steps += 1
+    return steps, found[0]
+
+
+@settings(max_examples=60)
+@given(seed=seeds, beam=st.integers(1, 5), alpha=alphas, limit=st.integers(1, 12), data=st.data())
+def test_early_stopping_takes_no_more_steps_and_finds_nothing_better(
+    seed: int, beam: int, alpha: float, limit: int, data: st.DataObject
+):
+    nbest = data.draw(st.integers(1, beam))
+    model, request = Hashed(seed, size=7), Request(padded([[5, 3]]), limit)
+    config = SearchConfig(beam=beam, nbest=nbest, length_penalty=alpha)
+    steps, best = steps_and_best(model, request, config)
+    sooner, early = steps_and_best(model, request, replace(config, early_stopping=True))
+    assert sooner <= steps
+    assert len(early) == len(best)
+    assert all(one.normalised <= other.normalised for one, other in zip(early, best, strict=True))
+    if beam == 1:
+        assert early == best
+
+
+def test_early_stopping_makes_a_difference():
+    """The tests above would hold of a setting that does nothing."""
+    steps, ranks = [0, 0], [0.0, 0.0]
+    for seed in range(40):
+        for place, early in enumerate((False, True)):
+            config = SearchConfig(beam=3, length_penalty=1.0, early_stopping=early)
+            taken, found = steps_and_best(Hashed(seed, size=7), Request(padded([[5, 3]]), 20), config)
+            steps[place] += taken
+            ranks[place] += found[0].normalised
+    assert steps[1] < steps[0]
+    assert ranks[1] < ranks[0]

@@ -43,6 +43,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "beam": {"beam": 4, "nbest": 3},
     "wide": {"beam": 20, "nbest": 2, "length_form": "power", "length_penalty": 1.3},
     "groups": {"beam": 4, "groups": 2, "nbest": 4, "diversity": 0.7},
+    "early": {"beam": 3, "nbest": 2, "early_stopping": True},
+    "early groups": {"beam": 4, "groups": 2, "nbest": 3, "diversity": 0.7, "early_stopping": True},
     "sampling": {"sample": True, "nbest": 2, "temperature": 1.2, "top_p": 0.95},
     "typical": {"sample": True, "typical": 0.8, "min_p": 0.01},
     "coverage": {"beam": 3, "coverage_penalty": 0.4},
@@ -92,7 +94,7 @@ def demands_of(generator: random.Random, method: str) -> Demands:
         )
     if generator.random() < 0.3:
         asked["ends"] = random_judge(generator.randrange(1000), 7)
-    if generator.random() < 0.4 and method in ("beam", "groups"):
+    if generator.random() < 0.4 and method in ("beam", "groups", "early", "early groups"):
         kinds = [word for word in words if "forbids" not in asked or not asked["forbids"]([word])]
         asked["phrases"] = tuple(tuple(generator.choices(kinds, k=2)) for _ in range(generator.randint(1, 2)))
     return Demands(**asked)

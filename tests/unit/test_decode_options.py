@@ -126,6 +126,7 @@ TOGETHER: list[tuple[dict[str, Any], list[str]]] = [
     ({"sample": True, "groups": 2}, ["--groups", "--sample"]),
     ({"sample": True, "coverage_penalty": 0.2}, ["--coverage-penalty", "--sample"]),
     ({"sample": True, "coverage_penalty": 1.0}, ["--coverage-penalty", "--sample"]),
+    ({"sample": True, "early_stopping": True}, ["--early-stopping", "--sample"]),
     ({"sample": True, "tree": True}, ["--tree", "--sample"]),
     ({"sample": True, "require": ["x"]}, ["--require", "--sample"]),
     ({"sample": True, "terms": (("a", "b"),)}, ["--terms", "--sample"]),

@@ -27,10 +27,12 @@ INLINE float quantise_row(const float *x, int width, quantised_t *q, int32_t *su
         most = m > most ? m : most;
         spoiled += x[i] * 0.0f;
     }
-    memset(q, 0, sizeof(quantised_t) * (size_t)ROUND_UP(width, GROUP));
     *sum = 0;
-    if (spoiled != spoiled) return spoiled;
-    if (most < 1e-30f) return 0.0f;
+    for (int i = width; i < ROUND_UP(width, GROUP); i++) q[i] = 0;
+    if (spoiled != spoiled || most < 1e-30f) {
+        memset(q, 0, sizeof(quantised_t) * (size_t)width);
+        return spoiled != spoiled ? spoiled : 0.0f;
+    }
     const float magic = 12582912.0f, inverse = 127.0f / most;
     integers_t sums = {0};
     for (int i = 0; i < body; i += LANES) {
@@ -39,8 +41,11 @@ INLINE float quantise_row(const float *x, int width, quantised_t *q, int32_t *su
         sums += whole;
         *(quantised_vector_t *)(q + i) = __builtin_convertvector(whole, quantised_vector_t);
     }
-    int32_t total = 0;
-    for (int i = 0; i < LANES; i++) total += sums[i];
+    sums += SWAP8(sums);
+    sums += SWAP4(sums);
+    sums += SWAP2(sums);
+    sums += SWAP1(sums);
+    int32_t total = sums[0];
     for (int i = body; i < width; i++) {
         q[i] = (quantised_t)((x[i] * inverse + magic) - magic);
         total += q[i];

@@ -98,8 +98,9 @@ int rg_state_rows(const rg_state *state);
 int rg_state_longest(const rg_state *state); /* source */
 
 /* Beam search, or greedy with a beam of 1, for sentences that come and go. `never` has a byte for each token: 1 where it
- * is never generated. `penalties[n]` is what a log-probability of n tokens is divided by. */
-rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int start, int end,
+ * is never generated. `penalties[n]` is what a log-probability of n tokens is divided by. With `early_stopping` a sentence
+ * is over as soon as `beam` hypotheses have ended. */
+rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int early_stopping, int start, int end,
                          const uint8_t *never);
 void rg_search_free(rg_search *search);
 int rg_search_penalties(rg_search *search, const float *penalties, int count);
@@ -110,12 +111,14 @@ int rg_search_admit(rg_search *search, const int32_t *tokens, const int32_t *pla
                     int sentences);
 int rg_search_cancel(rg_search *search, int64_t number);
 int rg_search_step(rg_search *search);
-/* The next finished sentence: its number, and how many hypotheses and tokens it has in all; 0 where there is none. */
-int rg_search_next(rg_search *search, int64_t *number, int32_t *hypotheses, int32_t *tokens);
-/* Takes it: of each hypothesis its length, how many scores it has, whether it is finished, its rank; then all tokens
- * and scores one behind the other. Scores are one more where the end symbol was reached. */
-void rg_search_take(rg_search *search, int32_t *lengths, int32_t *scored, float *ranks, int32_t *tokens,
-                    float *scores);
+/* Steps, one at least, until so many sentences are finished, or none is open. */
+int rg_search_run(rg_search *search, int count);
+/* How many sentences are finished, and how many hypotheses and tokens they have in all. */
+int rg_search_finished(const rg_search *search, int64_t *hypotheses, int64_t *tokens);
+/* Takes them. `whole` gets the numbers of the sentences, how many hypotheses each has, of each hypothesis its length, then
+ * how many scores each has, then all tokens; `real` the rank of each hypothesis, then all scores. Scores are one more than
+ * tokens where the end symbol was reached. */
+void rg_search_take(rg_search *search, int64_t *whole, float *real);
 /* The tokens of an open hypothesis of a sentence; the length, or -1 where there is none. */
 int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room);
 

@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     int64_t number;
     int limit, length, count; /* of the open hypotheses */
+    int ended;                /* hypotheses, kept or not */
     open_t *open, *next;      /* `beam` of each */
     float *kept;              /* ranks of the `nbest` best finished ones, falling */
     shortlist_t *shortlist;   /* NULL: the whole vocabulary */
@@ -32,7 +33,7 @@ typedef struct {
 
 struct rg_search {
     rg_model *model;
-    int beam, nbest, candidates, start, end;
+    int beam, nbest, candidates, early_stopping, start, end;
     int failed; /* the error of a step that was left half done: nothing can follow it */
     uint8_t *never;
     float *penalties;
@@ -77,7 +78,7 @@ static int make_room(void **array, int *room, int count, size_t size) {
     return 0;
 }
 
-rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int start, int end,
+rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, int early_stopping, int start, int end,
                          const uint8_t *never) {
     size_t vocabulary = (size_t)model->weights.shape.vocabulary;
     if (beam < 1 || nbest < 1 || nbest > beam || candidates < 1) return NULL;
@@ -85,7 +86,7 @@ rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, i
     if (!search) return NULL;
     if ((size_t)candidates > vocabulary) candidates = (int)vocabulary;
     search->model = model, search->beam = beam, search->nbest = nbest, search->candidates = candidates;
-    search->start = start, search->end = end;
+    search->early_stopping = early_stopping, search->start = start, search->end = end;
     search->never = calloc(vocabulary + PANEL, 1); /* a panel may reach over the end */
     if (!search->never) {
         free(search);
@@ -292,6 +293,7 @@ static int finish(const rg_search *search, lane_t *lane, const candidate_t *cand
         if (rank > worst)
             error = record(lane, &lane->open[candidates[i].parent], lane->length, rank, 1, candidates[i].score);
         keep(search, lane, rank);
+        lane->ended++;
     }
     return error;
 }
@@ -355,6 +357,7 @@ static int is_over(const rg_search *search, lane_t *lane, int *error) {
         for (int i = 0; i < lane->count && !*error; i++)
             *error = record(lane, &lane->open[i], lane->length, lane->open[i].total / search->penalties[lane->length],
                             0, 0.0f);
+    if (search->early_stopping && lane->ended >= search->beam) return 1;
     float most = -INFINITY;
     for (int i = 0; i < lane->count; i++) most = lane->open[i].total > most ? lane->open[i].total : most;
     return at_limit || lane->kept[search->nbest - 1] >= most / search->penalties[lane->limit];
@@ -463,28 +466,44 @@ int rg_search_step(rg_search *search) {
     return error;
 }
 
-int rg_search_next(rg_search *search, int64_t *number, int32_t *hypotheses, int32_t *tokens) {
-    if (!search->done_count) return 0;
-    const lane_t *lane = search->done[0];
-    *number = lane->number, *hypotheses = lane->found_count, *tokens = 0;
-    for (int i = 0; i < lane->found_count; i++) *tokens += lane->found[i].length;
-    return 1;
+int rg_search_run(rg_search *search, int count) {
+    int error;
+    do error = rg_search_step(search);
+    while (!error && search->lane_count && search->done_count < count);
+    return error;
 }
 
-void rg_search_take(rg_search *search, int32_t *lengths, int32_t *scored, float *ranks, int32_t *tokens,
-                    float *scores) {
-    lane_t *lane = search->done[0];
-    for (int i = 0; i < lane->found_count; i++) {
-        const found_t *one = &lane->found[i];
-        lengths[i] = one->length, scored[i] = one->scored, ranks[i] = one->rank;
-        memcpy(tokens, one->tokens, (size_t)one->length * sizeof *tokens);
-        memcpy(scores, one->scores, (size_t)one->scored * sizeof *scores);
-        tokens += one->length, scores += one->scored;
+int rg_search_finished(const rg_search *search, int64_t *hypotheses, int64_t *tokens) {
+    *hypotheses = *tokens = 0;
+    for (int i = 0; i < search->done_count; i++) {
+        const lane_t *lane = search->done[i];
+        *hypotheses += lane->found_count;
+        for (int j = 0; j < lane->found_count; j++) *tokens += lane->found[j].length;
+    }
+    return search->done_count;
+}
+
+void rg_search_take(rg_search *search, int64_t *whole, float *real) {
+    int count = search->done_count;
+    int64_t hypotheses, total;
+    rg_search_finished(search, &hypotheses, &total);
+    int64_t *lengths = whole + 2 * count, *scored = lengths + hypotheses, *tokens = scored + hypotheses;
+    float *scores = real + hypotheses;
+    for (int i = 0; i < count; i++) {
+        const lane_t *lane = search->done[i];
+        whole[i] = lane->number, whole[count + i] = lane->found_count;
+        for (int j = 0; j < lane->found_count; j++) {
+            const found_t *one = &lane->found[j];
+            *lengths++ = one->length, *scored++ = one->scored, *real++ = one->rank;
+            for (int at = 0; at < one->length; at++) *tokens++ = one->tokens[at];
+            memcpy(scores, one->scores, (size_t)one->scored * sizeof *scores);
+            scores += one->scored;
+        }
     }
     pthread_mutex_lock(&search->model->mutex);
-    lane_free(search, lane);
+    for (int i = 0; i < count; i++) lane_free(search, search->done[i]);
     pthread_mutex_unlock(&search->model->mutex);
-    memmove(search->done, search->done + 1, (size_t)--search->done_count * sizeof *search->done);
+    search->done_count = 0;
 }
 
 int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room) {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from regard.errors import ConfigError
 from regard.text.formats.languages import primary
 
-BREAKS_TO_SPACES = str.maketrans("\r\n", "  ")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 LINE_OF_TEXT = re.compile(r"\S(?:[^\r\n]*\S)?")
 LETTER = re.compile(r"[^\W\d_]")
@@ -90,7 +89,7 @@ def verbatim(data: bytes, line: int, kept: int = 0) -> Part:
 
 def one_line(text: str) -> str:
     """The text with CR and LF made spaces."""
-    return text.translate(BREAKS_TO_SPACES)
+    return text.replace("\r", " ").replace("\n", " ")
 
 
 def utf8(text: str) -> bytes:
