@@ -77,9 +77,8 @@ def counterpart(name: str, beam: int, measured: Collection[str]) -> str:
     if name.startswith("regard"):
         return OURS
     own = "regard int8" if name.endswith("int8") else OURS
-    if beam > 1 and name.startswith("CTranslate2"):
-        own = f"{own}, {EARLY}"
-    return own if own in measured else OURS
+    stopping = [f"{own}, {EARLY}"] if beam > 1 and name.startswith("CTranslate2") else []
+    return next((each for each in (*stopping, own) if each in measured), OURS)
 
 
 def with_shortlist(plain: Contestant, settings: dict[str, Any], best: int) -> Contestant:

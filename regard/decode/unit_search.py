@@ -20,7 +20,7 @@ from regard.decode.forced import Forced, force
 from regard.decode.job import Job
 from regard.decode.reading import Reading
 from regard.decode.record import Recorder
-from regard.decode.request import Request, name_of
+from regard.decode.request import NO_DEMANDS, Request, name_of
 from regard.decode.search import nothing_found
 from regard.decode.stepper import stepper_for
 from regard.decode.translation import Translation
@@ -71,8 +71,10 @@ class UnitSearch:
     ) -> tuple[list[list[Hypothesis]], list[int]]:
         """What is found for each unit, and the number of its request. The longest begin; freed places are refilled."""
         stepper, bounds = stepper_for(self.model, self.job.config, recorder), self.job
+        # With demands, what a step costs is not the model's work, and more sentences share it.
+        places = stepper.places if all(unit.demands == NO_DEMANDS for unit in units) else 0
         shortlisted = MOST_SHORTLISTED if self.shortlist is not None else 0
-        limits = [limit for limit in (bounds.batch_size, stepper.places, shortlisted) if limit]
+        limits = [limit for limit in (bounds.batch_size, places, shortlisted) if limit]
         bounds = replace(bounds, batch_size=min(limits, default=0))
         longest = [max(unit.lengths) for unit in units]
         waiting = sorted(range(len(units)), key=longest.__getitem__)
@@ -86,7 +88,7 @@ class UnitSearch:
             if some:
                 asked |= zip(stepper.admit(list(islice(requests, len(some)))), some, strict=True)
             # Until freed places are filled again, where steps are short; else one, so that progress can be told.
-            stepper.run(len(stepper.open) // REFILL if stepper.places else 0)
+            stepper.run(-(-len(stepper.open) // REFILL) if places else 0)
             done = stepper.finished()
             for number, hypotheses in done.items():
                 if not hypotheses:

@@ -59,7 +59,7 @@ def it_by_head(options: Options) -> Picture:
         layers = of_group(each, group)
         names = [(own.block, head) for own in layers for head in range(own.heads)]
         return Grid(
-            f"“{face(layers[0].queries.tokens[row])}” in “{short_title((each.output, each.text)[group == SELF])}”",
+            f"“{face(layers[0].queries.tokens[row])}” in “{short_title(each.text if group == SELF else each.output)}”",
             "",
             "",
             tuple(tuple(map(float, own.weights[head, row])) for own in layers for head in range(own.heads)),

@@ -149,6 +149,7 @@ class NativeStepper:
             self._library.rg_search_cancel(self._handle, number)
         if self._beside is not None:
             self._beside.cancel([own for own, number in self._numbers.items() if number in dropped])
+            self._numbers = {own: number for own, number in self._numbers.items() if number not in dropped}
         self.open -= dropped
 
     def step(self) -> None:
@@ -176,13 +177,8 @@ class NativeStepper:
     def _taken(self, count: int) -> dict[int, list[Hypothesis]]:
         """What is finished of so many sentences."""
         hypotheses, tokens = self._sizes[0].value, self._sizes[1].value
-        parts = (
-            count,
-            count,
-            hypotheses,
-            hypotheses,
-            tokens,
-        )  # numbers, how many; lengths, how many are scored; tokens
+        # Numbers of sentences, hypotheses of each; of each hypothesis the length and the number of scores; tokens.
+        parts = (count, count, hypotheses, hypotheses, tokens)
         room = sum(parts)  # which is also enough for ranks and scores
         if room > len(self._whole):
             self._whole, self._real = np.empty(2 * room, np.int64), np.empty(2 * room, np.float32)
