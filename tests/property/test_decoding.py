@@ -536,7 +536,7 @@ def test_early_stopping_closes_each_group_by_itself(
 
 @settings(max_examples=20)
 @given(seed=seeds, alpha=alphas, phrase=phrases_of_words)
-def test_early_stopping_counts_what_holds_its_phrases_alone(seed: int, alpha: float, phrase: Tokens):
+def test_early_stopping_gives_n_best_that_hold_their_phrases(seed: int, alpha: float, phrase: Tokens):
     model, limit = Hashed(seed, size=max(WORDS) + 1), 9
     config = SearchConfig(beam=3, nbest=3, length_penalty=alpha, early_stopping=True)
     found = search(model, padded([SENTENCE]), config, [limit], [Demands(phrases=(phrase,))])[0]
