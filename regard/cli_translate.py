@@ -247,10 +247,14 @@ def score(
 
 def load_all(run: Path, others: Sequence[Path], checkpoint: int | None, precision: str | None) -> Translator:
     """The translator of a run, or of an ensemble."""
+    from regard import hardware
     from regard.loading import load_ensemble, load_translator
 
     if others and checkpoint is not None:
         raise ConfigError("--checkpoint is a step of one run, and --with asks for several; leave one of them out")
     if others:
-        return load_ensemble([run, *others], precision=precision)
-    return load_translator(run, checkpoint=checkpoint, precision=precision)
+        translator = load_ensemble([run, *others], precision=precision)
+    else:
+        translator = load_translator(run, checkpoint=checkpoint, precision=precision)
+    hardware.keep_objects()
+    return translator

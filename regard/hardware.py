@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import json
 import math
@@ -83,6 +84,12 @@ def keep_memory() -> None:
     libc.mallopt(mmap_max, 0)
     libc.mallopt(trim_threshold, 2**31 - 1)
     libc.mallopt(top_pad, 64 << 20)
+
+
+def keep_objects() -> None:
+    """Leaves everything that has been made so far, such as torch's modules and a loaded model, out of garbage
+    collection. A full pass over it takes a tenth of a second, in which hundreds of sentences are translated."""
+    gc.freeze()
 
 
 def set_threads(threads: int) -> int:

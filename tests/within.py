@@ -49,6 +49,7 @@ def main_within(
         standing_in(["regard", *arguments], given, *streams),
         patch("regard.session.plan.prepare", fill_within),
         patch("regard.hardware.keep_memory", lambda: None),  # it would hold for the tests that follow
+        patch("regard.hardware.keep_objects", lambda: None),
     ):
         try:
             main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from pathlib import Path
@@ -71,6 +72,16 @@ def test_precision_auto_needs_the_instruction_and_a_surviving_child(monkeypatch:
     monkeypatch.setattr(hardware, "cpu_flags", lambda: frozenset({"avx2"}))
     assert hardware.choose_precision("auto") == "fp32"
     assert hardware.choose_precision("bf16") == "bf16"
+
+
+def test_objects_that_are_kept_are_not_collected_again():
+    before = len(gc.get_objects())
+    hardware.keep_objects()
+    try:
+        assert gc.get_freeze_count() >= before
+        assert len(gc.get_objects()) < before / 10
+    finally:
+        gc.unfreeze()
 
 
 def test_threads_follow_the_setting_then_the_environment(monkeypatch: pytest.MonkeyPatch):

@@ -22,6 +22,7 @@ class Peer:
     def __init__(self, settings: dict[str, Any]) -> None:
         hardware.set_threads(settings["threads"])
         self.translator = load_translator(settings["run"], **settings["loading"])
+        hardware.keep_objects()
         self.options = settings["options"]
         self.version = f"{regard.__version__}, {engine_of(self.translator.model)}"
         self.batches = "as `regard translate` makes them"
