@@ -56,7 +56,7 @@ class SearchConfig:
     )
     early_stopping: bool = setting(
         False, "Search",
-        help="End a sentence's search as soon as the number of finished hypotheses reaches the beam size, although an "
+        help="End the search as soon as the number of finished hypotheses reaches the beam size, although an "
         "open one might still overtake them",
     )
     max_extra: int = setting(

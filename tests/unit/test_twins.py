@@ -101,13 +101,13 @@ def test_eole_is_left_out_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for name in others:
         monkeypatch.setattr(translators, name, lambda *_: [])
     monkeypatch.setattr(translators, "interpreter", lambda _: sys.executable)
-    _, (absent,) = translators.contestants(opened(), {"loading": {}, "options": {}}, tmp_path)
+    _, (absent,) = translators.contestants(opened(), {"loading": {}, "options": {}, "beams": (1,)}, tmp_path)
     assert absent == {
         "name": "eole",
         "note": "left out: eole's decoder is pre-norm, and this run has model.norm='post'",
     }
     monkeypatch.setattr(translators, "interpreter", lambda _: "")
-    _, (absent,) = translators.contestants(opened(norm="pre"), {"loading": {}, "options": {}}, tmp_path)
+    _, (absent,) = translators.contestants(opened(norm="pre"), {"loading": {}, "options": {}, "beams": (1,)}, tmp_path)
     assert absent["note"] == f"left out: {environments.missing('eole')}"
 
 
