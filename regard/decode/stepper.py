@@ -167,7 +167,7 @@ class Stepper:
             self._continue(state, rows.of_hypotheses(chosen), rows.count)
 
     def run(self, count: int) -> None:
-        """Steps, one at least, until so many requests are finished that `finished` has not given, or none is open."""
+        """Takes steps, at least one, until `finished` has this many requests to give, or none is open."""
         self.step()
         while self._state is not None and self._frontier is not None and len(self._frontier.done) < count:
             self.step()
