@@ -21,7 +21,7 @@ from regard.errors import ConfigError
 from regard.models.transformer import Transformer
 from regard.native import library as native
 from regard.native.packing import Arrays, Packed, check_precision, packed_arrays, refusal
-from regard.native.stepper import NativeStepper, is_plain
+from regard.native.stepper import NativeStepper, is_plain, packed_sources
 
 SIZES = {"fp32": 4, "int8": 1}
 """Bytes of a weight."""
@@ -36,13 +36,6 @@ def pointer(array: np.ndarray | Tensor | None) -> int | None:
     if array is None:
         return None
     return array.data_ptr() if isinstance(array, Tensor) else array.ctypes.data
-
-
-def ragged(source: Source) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The tokens that are there, the place of each, and how many each sentence has: padding does not exist here."""
-    values, mask = source.values.numpy(), source.mask.numpy()
-    _, places = np.nonzero(mask)
-    return values[mask].astype(np.int32), places.astype(np.int32), mask.sum(1).astype(np.int32)
 
 
 class NativeState:
@@ -147,8 +140,8 @@ class NativeTransformer:
         """Hypotheses beyond which a search is not faster; 0: the more the faster."""
 
     def start(self, source: Source) -> NativeState:
-        tokens, places, lengths = ragged(source)
-        self.engine.reach(source.mask.size(1), 1)
+        tokens, places, lengths, longest = packed_sources(source.each())
+        self.engine.reach(longest, 1)
         found = ctypes.c_void_p()
         code = self.engine.library.rg_start(
             self.engine.handle, pointer(tokens), pointer(places), pointer(lengths), len(lengths), ctypes.byref(found)

@@ -415,7 +415,7 @@ def test_print_has_no_controls(look: Look, file: Path) -> None:
     assert not seen.page.locator("nav").is_visible()
     assert seen.page.locator(".cells").is_visible()
     assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert "the darker a cell" in seen.page.inner_text(".about")
+    seen.page.locator(".about", has_text="the darker a cell").wait_for()  # a browser tells the page in its next frame
     seen.page.set_viewport_size({"width": 718, "height": 1000})  # a sheet of paper, whatever the screen
     for view in VIEWS:
         go(seen, view)

@@ -25,7 +25,7 @@ INLINE vector_t all(float x) { return x - (vector_t){0}; }
 INLINE vector_t choose(integers_t mask, vector_t yes, vector_t no) {
     return (vector_t)((mask & (integers_t)yes) | (~mask & (integers_t)no));
 }
-/* a where it is above b, else b: so where one is NaN, too. */
+/* a where it is above b, else b; so b where either is NaN. */
 #if defined(__AVX512F__)
 INLINE vector_t larger(vector_t a, vector_t b) { return (vector_t)_mm512_max_ps((__m512)a, (__m512)b); }
 #else
