@@ -17,6 +17,14 @@ def compare(
         Path | None, typer.Option(help="Source sentences; default: the first run's test set, else its validation set.")
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Reference translations, aligned with --source.")] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Further source, aligned with --source, for the runs that read several: lines of text, or .npy of "
+            "vectors; repeatable, in the order of the recipe's data.also and data.vectors.",
+        ),
+    ] = None,
     tag: Annotated[str | None, typer.Option(help="Corpus tag to put in front of each line of --source.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained HTML page to this file.")] = None,
     plot: Annotated[
@@ -44,12 +52,13 @@ def compare(
         raise ConfigError(f"--html {html}: there is no folder {html.parent}; make it, or choose another place")
     if plot is not None:
         refuse_picture(plot)
-    refuse_replacing((html, plot), (source, reference))
+    refuse_replacing((html, plot), (source, reference, *(also or [])))
     console = Console(stderr=True, quiet=quiet)
     comparison = compare_runs(
         runs,
         source=source,
         reference=reference,
+        also=also or [],
         tag=tag,
         precision=precision,
         say=lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True),

@@ -136,13 +136,18 @@ def choose_precision(wanted: str) -> str:
 
 
 def cpu_flags() -> frozenset[str]:
-    try:
+    """The instructions that the processor advertises; empty elsewhere than on Linux."""
+    return frozenset(cpu_says("flags").split())
+
+
+def cpu_says(key: str) -> str:
+    """What /proc/cpuinfo has under a key, such as `vendor_id`, for the first core; empty where there is none."""
+    with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("flags"):
-                return frozenset(line.split(":", 1)[1].split())
-    except OSError:
-        pass
-    return frozenset()
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    return ""
 
 
 def bf16_works(cache: Path | None = None) -> bool:

@@ -70,9 +70,10 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
             run([*compiler, *FLAGS, *own, *flags, "-c", str(SOURCES / source), "-o", objects[-1]])
 
         for table, (name, own) in kernels.items():
-            named = [f"-DKERNELS=kernels_{table}", f'-DKERNELS_NAME="{name}"', f"-DTRAINING=training_{table}"]
-            compiled("kernels.c", f"kernels_{table}", [*own, *named])
-            compiled("training.c", f"training_{table}", [*own, *named])
+            named = [f"-DKERNELS=kernels_{table}", f'-DKERNELS_NAME="{name}"']
+            named += [f"-DTRAINING=training_{table}", f"-DPRODUCTS=products_{table}"]
+            for source in ("kernels", "training", "products"):
+                compiled(f"{source}.c", f"{source}_{table}", [*own, *named])
         for source in ("pool", "shortlist", "model", "search", "train", "native"):
             compiled(f"{source}.c", source, [f'-DBUILT_FROM="{sources_hash()}"'])
         linked = Path(folder) / "library.so"

@@ -107,6 +107,8 @@ SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "rg_search_take": (None, (c_void_p, Pointer, Pointer)),
     "rg_search_written": (c_int, (c_void_p, c_int64, c_int, Pointer, c_int)),
     "rg_train_threads": (None, (c_void_p,) * 3),
+    "rg_train_multiplies": (c_int, (c_int,)),
+    "rg_train_multiply": (c_int, (c_int, c_int, c_void_p)),
     "rg_train_attend": (c_int, (c_int, c_int, *(Pointer,) * 3)),
     "rg_train_attend_back": (c_int, (c_int, c_int, *(Pointer,) * 6)),
     "rg_train_drop_add": (c_int, (c_int, c_int, Pointer, Pointer, c_int64, c_double, c_uint64, Pointer)),

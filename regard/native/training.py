@@ -12,10 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.hardware import cpu_says
 from regard.native import library as native
 
 RUNTIME = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 """What OpenMP's runtime calls the functions by which compilers start threads and number them."""
+
+
+SERVED_WELL = ("GenuineIntel",)
+"""Processors for which torch's library of products (MKL) uses AVX-512; on others it keeps to AVX2."""
 
 
 class Attention(ctypes.Structure):
@@ -26,6 +31,16 @@ class Attention(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("q_row", "k_row", "v_row")),
         *((name, ctypes.c_void_p) for name in ("q", "k", "v", "mask")),
         *((name, ctypes.c_int64) for name in ("mask_sentence", "mask_query")),
+    )
+
+
+class Product(ctypes.Structure):
+    """`rg_product` of native.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_int32) for name in ("rows", "columns", "inner", "add", "relu")),
+        *((name, ctypes.c_int64) for name in ("left_row", "left_column", "right_row", "right_column", "out_row")),
+        *((name, ctypes.c_void_p) for name in ("left", "right", "bias", "out")),
     )
 
 
@@ -40,9 +55,30 @@ class TrainingKernels:
     def __init__(self, library: ctypes.CDLL, instruction_set: int) -> None:
         self.library, self.instruction_set = library, instruction_set
         self.name = f"native ({native.instruction_sets(library)[instruction_set]})"
+        self.multiplies = (
+            bool(library.rg_train_multiplies(instruction_set)) and cpu_says("vendor_id") not in SERVED_WELL
+        )
+        if self.multiplies:
+            self.name = f"{self.name[:-1]}, products too)"
 
     def _call(self, function: str, *arguments: Any) -> None:
         native.checked(getattr(self.library, function)(self.instruction_set, torch.get_num_threads(), *arguments))
+
+    def multiply(
+        self,
+        left: Tensor,
+        right: Tensor,
+        out: Tensor,
+        bias: Tensor | None = None,
+        *,
+        add: bool = False,
+        relu: bool = False,
+    ) -> None:
+        (rows, inner), columns = left.shape, right.size(1)
+        steps = (*left.stride(), *right.stride(), out.stride(0))
+        places = (address(left), address(right), address(bias), address(out))
+        product = Product(rows, columns, inner, add, relu, *steps, *places)
+        self._call("rg_train_multiply", ctypes.byref(product))
 
     def attend(
         self, queries: Tensor, memory: Tensor | None, mask: Tensor | None, heads: int, weights: Tensor, out: Tensor

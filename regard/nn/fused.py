@@ -1,9 +1,9 @@
-"""What a training step does between its matrix products, each in one pass over memory, forward and backward.
+"""What a training step does by compiled kernels: its matrix products, and what lies between them, forward and backward.
 
-torch takes a pass for each operation, and its attention is made for long sequences; between the products of a small
-model that is a third of a step. `install` hands this module compiled kernels (`native.training` has them); until then,
-and for tensors that they do not take, everything here is done by torch. Where no gradient is asked for, nothing here is
-used.
+torch takes a pass over memory for each operation, and its attention is made for long sequences; between the products of
+a small model that is a third of a step. Its products are as fast as a processor allows on some and half as fast on
+others. `install` hands this module compiled kernels (`native.training` has them); until then, and for tensors that they
+do not take, everything here is done by torch. Where no gradient is asked for, nothing here is used.
 
 Axes: B sentences, T queries, K keys, N heads, H width of a head, D width.
 """
@@ -29,6 +29,22 @@ class Kernels(Protocol):
     """Compiled kernels. All tensors are fp32, on the CPU and contiguous; results are written into what is passed."""
 
     name: str
+    multiplies: bool
+    """Whether products are among them; else torch's are as fast."""
+
+    def multiply(
+        self,
+        left: Tensor,
+        right: Tensor,
+        out: Tensor,
+        bias: Tensor | None = None,
+        *,
+        add: bool = False,
+        relu: bool = False,
+    ) -> None:
+        """`out` becomes left · right + bias, or with `add` more by it, and with `relu` its positive part. Factors are
+        matrices in whatever layout, the rows of `out` and the bias contiguous."""
+        ...
 
     def attend(
         self, queries: Tensor, memory: Tensor | None, mask: Tensor | None, heads: int, weights: Tensor, out: Tensor
@@ -127,12 +143,81 @@ def takes(*tensors: Tensor | None) -> Kernels | None:
 def for_gradient(*tensors: Tensor) -> Kernels | None:
     """The same inside an autograd function, where tensors do not say whether a gradient is asked for."""
     fit = all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
-    return _installed if fit else None
+    return _installed if fit and not torch.is_autocast_enabled("cpu") else None
 
 
 def seed_of_call() -> int:
     """From torch's global generator, so that `torch.manual_seed` makes dropout repeatable."""
     return int(torch.empty((), dtype=torch.int64).random_())
+
+
+# Matrix products
+
+
+def multiply(
+    kernels: Kernels | None,
+    left: Float[Tensor, "R I"],
+    right: Float[Tensor, "I C"],
+    out: Float[Tensor, "R C"] | None = None,
+    bias: Float[Tensor, " C"] | None = None,
+    *,
+    add: bool = False,
+) -> Float[Tensor, "R C"]:
+    """left · right + bias into `out`, or with `add` on top of it; by torch where the kernels have no products."""
+    if out is None:
+        out = left.new_empty(left.size(0), right.size(1))
+    if kernels is not None and kernels.multiplies and left.size(1):
+        kernels.multiply(left, right, out, bias, add=add)
+    elif add:
+        out.addmm_(left, right)
+    elif bias is None:
+        torch.mm(left, right, out=out)
+    else:
+        torch.addmm(bias, left, right, out=out)
+    return out
+
+
+def gradients_of_product(
+    kernels: Kernels, d_out: Float[Tensor, "R O"], rows: Float[Tensor, "R I"], weight: Float[Tensor, "O I"], asked: Any
+) -> tuple[Tensor | None, Tensor | None]:
+    """Of the rows and of the weight in rows · weightᵀ, where they are asked for."""
+    d_rows = multiply(kernels, d_out, weight) if asked[0] else None
+    return d_rows, multiply(kernels, d_out.t(), rows) if asked[1] else None
+
+
+class Projected(torch.autograd.Function):
+    """xWᵀ + b."""
+
+    @staticmethod
+    def forward(ctx: Any, kernels: Kernels, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        rows = x.reshape(-1, x.size(-1))
+        ctx.kernels = kernels
+        ctx.save_for_backward(rows, weight)
+        return multiply(kernels, rows, weight.t(), None, bias).view(*x.shape[:-1], -1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weight = ctx.saved_tensors
+        d_out = gradients[0].reshape(len(rows), -1)
+        asked = ctx.needs_input_grad[1:]
+        d_rows, d_weight = gradients_of_product(ctx.kernels, d_out, rows, weight, asked)
+        d_x = None if d_rows is None else d_rows.view(*gradients[0].shape[:-1], -1)
+        return None, d_x, d_weight, d_out.sum(0) if asked[2] else None
+
+
+def projected(
+    kernels: Kernels,
+    x: Float[Tensor, "*B I"],
+    weight: Float[Tensor, "O I"],
+    bias: Float[Tensor, " O"] | None,
+) -> Float[Tensor, "*B O"]:
+    return Projected.apply(kernels, x, weight, bias)  # pyright: ignore[reportReturnType]
+
+
+def takes_product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Kernels | None:
+    """For rows of numbers and a matrix, where the kernels have products."""
+    kernels = takes(x, weight, bias)
+    return kernels if kernels is not None and kernels.multiplies and x.numel() and weight.numel() else None
 
 
 # Attention
@@ -192,8 +277,12 @@ class Rectified(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, kernels: Kernels, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         rows = x.reshape(-1, x.size(-1))
-        hidden = rows @ weight.t()
-        kernels.relu(hidden, bias)
+        if kernels.multiplies:
+            hidden = rows.new_empty(len(rows), len(weight))
+            kernels.multiply(rows, weight.t(), hidden, bias, relu=True)
+        else:
+            hidden = rows @ weight.t()
+            kernels.relu(hidden, bias)
         ctx.kernels = kernels
         ctx.save_for_backward(rows, weight, hidden)
         return hidden.view(*x.shape[:-1], -1)
@@ -203,8 +292,9 @@ class Rectified(torch.autograd.Function):
         rows, weight, hidden = ctx.saved_tensors
         d_hidden, d_bias = torch.empty_like(hidden), hidden.new_empty(hidden.size(1))
         ctx.kernels.relu_back(gradients[0].reshape(hidden.shape).contiguous(), hidden, d_hidden, d_bias)
-        d_x = (d_hidden @ weight).view(*gradients[0].shape[:-1], -1) if ctx.needs_input_grad[1] else None
-        return None, d_x, d_hidden.t() @ rows, d_bias
+        d_rows, d_weight = gradients_of_product(ctx.kernels, d_hidden, rows, weight, ctx.needs_input_grad[1:])
+        d_x = None if d_rows is None else d_rows.view(*gradients[0].shape[:-1], -1)
+        return None, d_x, d_weight, d_bias
 
 
 def rectified(kernels: Kernels, x: Float[Tensor, "*B D"], layer: nn.Linear) -> Float[Tensor, "*B F"]:
@@ -215,7 +305,7 @@ def takes_relu(x: Tensor, layer: nn.Linear) -> Kernels | None:
     """For a layer with a bias, of whole vectors."""
     if layer.bias is None or layer.out_features % LANES:  # pyright: ignore[reportUnnecessaryComparison]
         return None
-    return takes(x, layer.weight, layer.bias)
+    return takes(x, layer.weight, layer.bias) if x.numel() else None
 
 
 # Dropout, residual sums and norms

@@ -15,6 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.nn import fused
+
 Projection = Callable[[Tensor], Tensor]
 """(…, I) → (…, O): a matrix product with its bias, however it is computed."""
 BLOCK = 32
@@ -30,7 +32,8 @@ def linear(
 ) -> Float[Tensor, "*B O"]:
     """xWᵀ + b; inside `torch.inference_mode` each row has the bits that it would have alone."""
     if not torch.is_inference_mode_enabled():
-        return F.linear(x, weight, bias)
+        kernels = fused.takes_product(x, weight, bias)
+        return F.linear(x, weight, bias) if kernels is None else fused.projected(kernels, x, weight, bias)
     rows, outputs = x.reshape(-1, x.size(-1)), weight.size(0)
     if outputs < NARROWEST:
         missing = NARROWEST - outputs

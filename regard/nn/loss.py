@@ -150,18 +150,16 @@ class LinearCrossEntropy(torch.autograd.Function):
             rows = slice(begin, begin + ROWS)
             x, answers = features[rows], truth[rows]
             logits = buffer[: len(x)]
-            torch.mm(x, weight.t(), out=logits)
-            if bias is not None:
-                logits += bias
+            fused.multiply(kernels, x, weight.t(), logits, bias)
             if kernels is not None:
                 kernels.cross_entropy(logits, answers, extra, log_sum[rows], chosen[rows])
             else:
                 apart += to_errors(logits, answers, extra, consistency, log_sum[rows], chosen[rows])
             if d_features is None:
                 continue
-            torch.mm(logits, weight, out=d_features[rows])
+            fused.multiply(kernels, logits, weight, d_features[rows])
             if d_weight is not None:
-                d_weight.addmm_(logits.t(), x)
+                fused.multiply(kernels, logits.t(), x, d_weight, add=True)
             if d_bias is not None:
                 d_bias += logits.sum(0)
         if d_features is not None:

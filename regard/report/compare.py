@@ -10,6 +10,7 @@ from typing import Any
 from regard.about import run_facts
 from regard.changes import changed_keys
 from regard.config import task_of
+from regard.data.columns import Column
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.by_length import Bucket, length_buckets, long_and_short, word_counts
 from regard.evaluate.findings import Failures
@@ -20,7 +21,7 @@ from regard.report.history import History
 from regard.report.sentences import Sentences, choose_sentences
 from regard.report.significance import Verdict, paired_bootstrap
 from regard.tasks.failures import failures_of
-from regard.tasks.pairs import Pairs, score_texts, translate_pairs, usual_tokenizer
+from regard.tasks.pairs import score_texts, translate_pairs, usual_tokenizer
 from regard.text.tokenizer import Tokenizer, join_pieces
 
 Say = Callable[[str], None]
@@ -38,6 +39,8 @@ class Runner:
     """What it was trained on: file → SHA-256."""
     tokenizer: Tokenizer
     history: History
+    further: tuple[Column, ...]
+    """What it reads besides the source."""
 
     @property
     def name(self) -> str:
@@ -117,24 +120,28 @@ def compare_runs(
     *,
     source: Path | None = None,
     reference: Path | None = None,
+    also: Sequence[Path] = (),
     tag: str | None = None,
     precision: str | None = None,
     say: Say | None = None,
 ) -> Comparison:
     """Translates the same sentences with each run, as its recipe says, and measures. Refuses before it translates.
 
-    `precision` is that of all of them; None leaves it to each.
+    `also` are files of further sources, aligned with `source`: a run that reads several has all of them, one that reads
+    one has none. `precision` is that of all runs; None leaves it to each.
     """
     refuse_paths(paths)
     runners = [read_runner(path) for path in paths]
     refuse_unlike(runners)
-    sentences = choose_sentences(paths[0], source, reference, tag)
+    further = further_columns(runners)
+    refuse_further(further, also, source)
+    sentences = choose_sentences(paths[0], source, reference, tag).beside(further, also)
     for runner in runners:
         read_run(runner.path)[0].weights_folder()
     pairs, joiner = sentences.pairs, joiner_of(runners[0])
     language = next((runner.facts["languages"][1] for runner in runners if runner.facts["languages"][1]), "")
     tokenize = usual_tokenizer(joiner, language, pairs.targets)
-    found = [observed(runner, pairs, tokenize, precision, say) for runner in runners]
+    found = [observed(runner, sentences, tokenize, precision, say) for runner in runners]
     texts = [own for own, _ in found]
     references = [join_pieces(text, joiner) for text in pairs.targets]
     signatures, verdicts = paired_bootstrap(texts, references, tokenize)
@@ -180,13 +187,9 @@ def read_runner(path: Path) -> Runner:
     run, config, document = read_run(path)
     if not {"source", "target"} <= {column.name for column in task_of(config).columns(config.data)}:
         raise ConfigError(f"{path} is a run of another task than translation, and only translations are compared")
-    if config.data.further:
-        raise ConfigError(
-            f"{path} also reads {', '.join(config.data.further)}, and compare gives every run the source alone; "
-            f"measure each by itself, with `regard evaluate --also`"
-        )
     hashes = document["data"].get("hashes", {})
-    return Runner(path, run_facts(path), hashes, Tokenizer.load(run.tokenizer), History.read(run.metrics))
+    further = tuple(column for column in task_of(config).columns(config.data) if column.name in config.data.further)
+    return Runner(path, run_facts(path), hashes, Tokenizer.load(run.tokenizer), History.read(run.metrics), further)
 
 
 def refuse_unlike(runners: Sequence[Runner]) -> None:
@@ -206,6 +209,32 @@ def refuse_unlike(runners: Sequence[Runner]) -> None:
             )
 
 
+def further_columns(runners: Sequence[Runner]) -> tuple[Column, ...]:
+    """What those runs read that read several sources; ConfigError where they read different ones."""
+    several = [runner for runner in runners if runner.further]
+    for runner in several[1:]:
+        if runner.further != several[0].further:
+            raise ConfigError(
+                f"{several[0].name} also reads {names_of(several[0].further)} and {runner.name} "
+                f"{names_of(runner.further)}; compare runs with the same further sources"
+            )
+    return several[0].further if several else ()
+
+
+def refuse_further(further: Sequence[Column], also: Sequence[Path], source: Path | None) -> None:
+    """ConfigError where `--also` does not give what the runs read."""
+    if len(also) != len(further):
+        reads = f"a run also reads {names_of(further)}" if further else "every run reads one source"
+        remedy = "give --also FILE for each, in this order" if further else "leave --also out"
+        raise ConfigError(f"{reads}, but --also is given {len(also)} times; {remedy}")
+    if also and source is None:
+        raise ConfigError("--also is aligned with --source; give --source and --reference too")
+
+
+def names_of(columns: Sequence[Column]) -> str:
+    return ", ".join(column.name for column in columns)
+
+
 def joiner_of(runner: Runner) -> str:
     return runner.tokenizer.joiner
 
@@ -215,15 +244,16 @@ def form_of(runner: Runner) -> str:
 
 
 def observed(
-    runner: Runner, pairs: Pairs, tokenize: str, precision: str | None, say: Say | None
+    runner: Runner, sentences: Sentences, tokenize: str, precision: str | None, say: Say | None
 ) -> tuple[list[str], Failures]:
     """The translations, with the run's own beam and penalties, and what is wrong with them."""
+    pairs, also = sentences.pairs, sentences.also if runner.further else ()
     if say is not None:
         say(f"translating {counted(len(pairs.sources), 'sentences')} with {runner.name}")
     try:
         translator = load_translator(runner.path, precision=precision)
-        found = translate_pairs(translator, pairs, attention=True, split="never")
-        failures = failures_of(translator, pairs, found, tokenize=tokenize)
+        found = translate_pairs(translator, pairs, also, attention=True, split="never")
+        failures = failures_of(translator, pairs, found, also=also, tokenize=tokenize)
         return [translation.text for translation in found], failures
     except RegardError as error:
         raise type(error)(f"{runner.name}: {error}") from None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from regard.data.columns import SOURCE, TARGET
-from regard.data.rows import read_rows
+from regard.data.columns import SOURCE, TARGET, Column
+from regard.data.rows import read_column, read_rows
 from regard.data.store import Store
+from regard.decode.further import Also, is_empty
 from regard.errors import ConfigError, CorpusError, RunError
 from regard.loading import read_run
+from regard.naming import counted
 from regard.tasks.pairs import Pairs
 from regard.text.corpus import CorpusFiles, read_pairs
 
@@ -20,6 +24,26 @@ class Sentences:
 
     name: str
     pairs: Pairs
+    also: Also = ()
+    """Further sources, for the runs that read several."""
+
+    def beside(self, further: Sequence[Column], files: Sequence[Path]) -> Sentences:
+        """The same with further sources. CorpusError where one has not a line for each sentence."""
+        also = [self._aligned(column, path) for column, path in zip(further, files, strict=True)]
+        return replace(self, name=", ".join([self.name, *map(str, files)]), also=also) if also else self
+
+    def _aligned(self, column: Column, path: Path) -> list[Any]:
+        values, sources = list(read_column(column, path)), self.pairs.sources
+        if len(values) != len(sources):
+            raise CorpusError(
+                f"{path} has {counted(len(values), 'examples')} of {column.name}, and there are "
+                f"{counted(len(sources), 'sentences')}; give one for each"
+            )
+        if column.is_lines:
+            for number, (text, own) in enumerate(zip(sources, values, strict=True), start=1):
+                if text.strip() and not own.strip():
+                    raise is_empty(column, f"{path}:{number}")
+        return values
 
 
 def choose_sentences(first: Path, source: Path | None, reference: Path | None, tag: str | None) -> Sentences:

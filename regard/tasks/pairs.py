@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack, cast
 
+from regard.decode.further import Also
 from regard.decode.options import Options
 from regard.decode.translate import Translator
 from regard.decode.translation import Translation
@@ -38,12 +39,16 @@ class Pairs:
         return Pairs(sources, targets, [self.tags[place] for place in places] if self.tags else ())
 
 
-def translate_pairs(translator: Translator, pairs: Pairs, **options: Unpack[Options]) -> list[Translation]:
-    """The sources' translations, in order, each with its corpus' tag."""
+def translate_pairs(
+    translator: Translator, pairs: Pairs, also: Also = (), **options: Unpack[Options]
+) -> list[Translation]:
+    """The sources' translations, in order, each with its corpus' tag. `also` are the further sources of a model that
+    reads several."""
     found: dict[int, Translation] = {}
     for tag, places in pairs.by_tag().items():
         asked = cast(Options, {**options, "tag": tag})
-        found |= zip(places, translator.translate([pairs.sources[place] for place in places], **asked), strict=True)
+        texts, *beside = [[values[place] for place in places] for values in (pairs.sources, *also)]
+        found |= zip(places, translator.translate(texts, also=beside, **asked), strict=True)
     return [found[place] for place in range(len(pairs.sources))]
 
 

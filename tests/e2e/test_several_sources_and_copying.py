@@ -87,6 +87,35 @@ def test_a_model_reads_two_texts_and_vectors(call: Call, tmp_path: Path) -> None
     found = model.translate(test["source"].read_text().splitlines()[:2], also=[texts, vectors])
     assert [one.text for one in found] == out[:2]
     refusals(call, tmp_path, run, test, given)
+    comparisons(call, tmp_path, run, test, given, by_option["bleu"])
+
+
+def comparisons(call: Call, folder: Path, run: Path, test: dict[str, Path], given: list[Any], bleu: float) -> None:
+    """A run of several sources beside one that reads the first alone, which has nothing to tell colours by."""
+    pair = {"source": folder / "train.source", "target": folder / "train.target"}
+    alone, other = folder / "alone", folder / "other"
+    few = chosen(SETTINGS | {"train.max_steps": 20, "train.validate_every": 20})
+    call("train", recipe(folder, "", pair), "--data", folder, "--out", alone, *few).done()
+    also = ["--also", test["counts"], "--also", test["colour"]]
+    found = json.loads(call("compare", alone, run, *given, *also, "--json").done().out)
+    mine, several = (one["scores"]["bleu"]["score"] for one in found["runs"])
+    assert several == bleu
+    assert mine < bleu
+    assert found["runs"][1]["against_first"]["bleu"]["p_value"] < 0.01
+    assert found["set"]["name"] == ", ".join(str(test[name]) for name in ("source", "target", "counts", "colour"))
+    call("compare", alone, run, *given).refusal("a run also reads counts, colour", "given 0 times", "give --also FILE")
+    call("compare", alone, run, *also).refusal("--also is aligned with --source")
+    call("compare", alone, shutil.copytree(alone, folder / "copy"), *given, *also).refusal("leave --also out")
+    lines = test["counts"].read_text().splitlines()
+    short, gap = written(folder, "short", lines[:7]), written(folder, "gap", [*lines[:4], "", *lines[5:]])
+    call("compare", alone, run, *given, "--also", short, *also[2:]).refusal("short has 7 examples of counts", "40")
+    call("compare", alone, run, *given, "--also", gap, *also[2:]).refusal("gap:5: counts is empty")
+    call("compare", alone, run, *given, *also, "--html", test["counts"]).refusal("would be replaced")
+    columns = pair | {"numbers": folder / "train.counts"}
+    call("train", recipe(folder, 'also = ["numbers"]', columns), "--data", folder, "--out", other, *few).done()
+    call("compare", run, other, *given, *also).refusal(
+        "also reads counts, colour and", "numbers; compare runs with the"
+    )
 
 
 def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: list[Any]) -> None:
@@ -142,7 +171,6 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
     with pytest.raises(regard.RegardError, match="the model also reads counts, colour, but 0 further sources"):
         model.translate_lines([])
     assert model.translate("bado", also=["x", np.ones((1, 1, 3))])[0].text
-    call("compare", run, shutil.copytree(run, folder / "copy")).refusal("also reads counts, colour", "evaluate --also")
 
 
 def names(folder: Path, name: str, seed: int, count: int) -> dict[str, Path]:

@@ -62,6 +62,16 @@ typedef struct {
     int64_t mask_sentence, mask_query;    /* how far on the next one's is; 0: all share it */
 } rg_attention;
 
+/* out = left (rows × inner) · right (inner × columns), of which a bias for each column is added and the positive part
+ * taken where that is asked for; with `add`, more by it. Factors may lie turned: a step to the next row and one to the
+ * next column say how. The rows of `out` are contiguous. */
+typedef struct {
+    int32_t rows, columns, inner, add, relu;
+    int64_t left_row, left_column, right_row, right_column, out_row;
+    const float *left, *right, *bias; /* bias: NULL where there is none */
+    float *out;
+} rg_product;
+
 typedef void (*rg_parallel_t)(void (*body)(void *), void *data, unsigned threads, unsigned flags);
 typedef int (*rg_number_t)(void);
 
@@ -122,10 +132,15 @@ void rg_search_take(rg_search *search, int64_t *whole, float *real);
 /* The tokens of an open hypothesis of a sentence; the length, or -1 where there is none. */
 int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room);
 
-/* Training: what is done between matrix products, forward and backward. All tensors are fp32 and contiguous. */
+/* Training: matrix products, and what is done between them, forward and backward. All tensors are fp32; those of anything
+ * but products are contiguous. */
 /* GOMP_parallel, omp_get_thread_num and omp_get_num_threads of the runtime whose threads are to be used; without it
  * there is one thread. */
 void rg_train_threads(rg_parallel_t parallel, rg_number_t number, rg_number_t count);
+/* Whether there are products: only where torch has none that are as fast. */
+int rg_train_multiplies(int set);
+/* The bits of a sum depend on `inner` alone. */
+int rg_train_multiply(int set, int threads, const rg_product *product);
 /* `weights`: sentences × heads × queries × the number of keys rounded up to 16. The gradients have the layout of q, k, v. */
 int rg_train_attend(int set, int threads, const rg_attention *attention, float *weights, float *out);
 int rg_train_attend_back(int set, int threads, const rg_attention *attention, float *weights, const float *d_out,

@@ -41,6 +41,55 @@ static void share(part_t part, void *context, int items, int threads) {
         run_parallel(own_part, &work, (unsigned)threads, 0);
 }
 
+/* Matrix products */
+
+enum { FEWEST = 1 << 16 }; /* multiplications that are worth waking a thread for */
+
+typedef struct {
+    const products_t *kernels;
+    const rg_product *product;
+    float *scratch;
+    int by_rows, threads;
+} multiplication_t;
+
+int rg_train_multiplies(int set) {
+    const training_t *kernels = training_of(set);
+    return kernels && kernels->products->multiply;
+}
+
+/* The part of `count` that is this thread's, in units. */
+static int border(int count, int unit, int part, int parts) {
+    int64_t units = (count + unit - 1) / unit, end = units * part / parts * unit;
+    return end < count ? (int)end : count;
+}
+
+static void multiply_part(void *context, int first, int last, int thread) {
+    const multiplication_t *job = context;
+    const rg_product *p = job->product;
+    float *scratch = job->scratch + (size_t)thread * job->kernels->scratch;
+    for (int part = first; part < last; part++) {
+        int count = job->by_rows ? p->rows : p->columns, unit = job->by_rows ? job->kernels->rows : job->kernels->columns;
+        int begin = border(count, unit, part, job->threads), end = border(count, unit, part + 1, job->threads);
+        if (job->by_rows)
+            job->kernels->multiply(p, begin, end, 0, p->columns, scratch);
+        else
+            job->kernels->multiply(p, 0, p->rows, begin, end, scratch);
+    }
+}
+
+int rg_train_multiply(int set, int threads, const rg_product *p) {
+    if (!rg_train_multiplies(set) || threads < 1 || p->rows < 0 || p->columns < 0 || p->inner < 1)
+        return RG_BAD_ARGUMENT;
+    if (p->rows == 0 || p->columns == 0) return 0;
+    if ((int64_t)p->rows * p->columns * p->inner < FEWEST) threads = 1;
+    multiplication_t job = {training_of(set)->products, p, NULL, p->rows >= p->columns, threads};
+    job.scratch = malloc(job.kernels->scratch * (size_t)threads * sizeof *job.scratch);
+    if (!job.scratch) return RG_NO_MEMORY;
+    share(multiply_part, &job, threads, threads);
+    free(job.scratch);
+    return 0;
+}
+
 /* Attention */
 
 typedef struct {

@@ -2,73 +2,16 @@
 #include "training.h"
 
 #include "kernels.h"
-#include "vectors.h"
+#include "tiles.h"
 
-#if defined(__AVX512F__)
-#define TILE_ROWS 6
-#define TILE_VECTORS 4
-#else
-#define TILE_ROWS 3
-#define TILE_VECTORS 1
-#endif
-
-/* Small products */
-
-/* A product whose result stays in registers while it is summed: out[r] = Σ_j left[r, j] · right[j]. */
-INLINE void product_tile(int rows, int vectors, int count, const float *left, size_t left_row, size_t left_column,
-                         const float *right, size_t right_row, float *out, size_t out_row) {
-    vector_t sums[TILE_ROWS][TILE_VECTORS];
-    UNROLLED for (int r = 0; r < rows; r++)
-        UNROLLED for (int v = 0; v < vectors; v++) sums[r][v] = all(0.0f);
-    for (int j = 0; j < count; j++, left += left_column, right += right_row) {
-        vector_t own[TILE_VECTORS];
-        UNROLLED for (int v = 0; v < vectors; v++) own[v] = load(right + v * LANES);
-        UNROLLED for (int r = 0; r < rows; r++) {
-            vector_t factor = all(left[(size_t)r * left_row]);
-            UNROLLED for (int v = 0; v < vectors; v++) sums[r][v] += factor * own[v];
-        }
-    }
-    UNROLLED for (int r = 0; r < rows; r++)
-        UNROLLED for (int v = 0; v < vectors; v++) store(out + (size_t)r * out_row + v * LANES, sums[r][v]);
-}
-
-INLINE void product_rows(int rows, int vectors, int count, const float *left, size_t left_row, size_t left_column,
-                         const float *right, size_t right_row, float *out, size_t out_row) {
-    for (int row = 0; row < rows; row += TILE_ROWS) {
-        const float *from = left + (size_t)row * left_row;
-        float *to = out + (size_t)row * out_row;
-#define CASE(n) \
-    case n: product_tile(n, vectors, count, from, left_row, left_column, right, right_row, to, out_row); break
-        switch (rows - row < TILE_ROWS ? rows - row : TILE_ROWS) {
-            CASE(1);
-            CASE(2);
-            CASE(3);
-#if TILE_ROWS > 3
-            CASE(4);
-            CASE(5);
-            CASE(6);
-#endif
-        }
-#undef CASE
-    }
-}
+/* Attention of whole sequences */
 
 /* out (rows × width) = left (rows × count, by its strides) · right (count × width); the width is a multiple of 16. */
 static void product(int rows, int width, int count, const float *left, size_t left_row, size_t left_column,
                     const float *right, size_t right_row, float *out, size_t out_row) {
-    int done = 0;
-#define PART(vectors)                                                                                              \
-    for (; done + (vectors)*LANES <= width; done += (vectors)*LANES)                                               \
-    product_rows(rows, vectors, count, left, left_row, left_column, right + done, right_row, out + done, out_row)
-#if TILE_VECTORS > 1
-    PART(4);
-    PART(2);
-#endif
-    PART(1);
-#undef PART
+    product_columns(rows, width, count, left, TILE_ROWS * left_row, left_row, left_column, right, right_row, out,
+                    out_row, 0);
 }
-
-/* Attention of whole sequences */
 
 typedef struct {
     int queries, keys, room, width;
@@ -215,11 +158,11 @@ static void drop_add(const float *x, const float *y, size_t first, size_t last, 
     for (size_t at = i; at < last; at++) out[at] = x ? x[at] + rest[at - i] : rest[at - i];
 }
 
-/* The inner layer of a feed-forward network: max(0, x + bias), in place. */
+/* The inner layer of a feed-forward network: max(0, x + bias), in place; NaN stays NaN. */
 static void relu(float *x, const float *bias, int width, int first, int last) {
     for (int row = first; row < last; row++) {
         float *own = x + (size_t)row * (size_t)width;
-        for (int i = 0; i < width; i += LANES) store(own + i, larger(load(own + i) + load(bias + i), all(0.0f)));
+        for (int i = 0; i < width; i += LANES) store(own + i, larger(all(0.0f), load(own + i) + load(bias + i)));
     }
 }
 
@@ -319,4 +262,7 @@ static void cross_entropy(float *logits, int classes, int64_t truth, float extra
     *log_sum = reference + logf(sum);
 }
 
-const training_t TRAINING = {attend, attend_back, drop_add, relu, relu_back, norm, norm_back, cross_entropy};
+extern const products_t PRODUCTS;
+
+const training_t TRAINING = {attend,    attend_back, drop_add,      relu,     relu_back,
+                             norm,      norm_back,   cross_entropy, &PRODUCTS};

@@ -1,6 +1,6 @@
-/* What a training step does between its matrix products, a pass over memory each: attention of short sentences, dropout
- * with the residual sum and the norm behind it, and softmax with cross entropy. training.c is compiled once for each
- * instruction set; train.c shares the work out among threads.
+/* What a training step does: its matrix products (products.c), and between them, a pass over memory each, attention of
+ * short sentences, dropout with the residual sum and the norm behind it, and softmax with cross entropy (training.c). Both
+ * are compiled once for each instruction set; train.c shares the work out among threads.
  *
  * A number depends on its own row alone, and sums over rows run in blocks of a fixed size, so that the bits are the same
  * for any number of threads. */
@@ -34,6 +34,13 @@ typedef struct {
 } norm_job_t;
 
 typedef struct {
+    /* Rows and columns of a product; NULL where torch's own products are as fast. */
+    void (*multiply)(const rg_product *product, int first, int last, int begin, int end, float *scratch);
+    int rows, columns; /* threads are given multiples of these */
+    size_t scratch;    /* numbers of a thread's scratch */
+} products_t;
+
+typedef struct {
     /* `item` is a head of a sentence; `scratch` has room for `attend_scratch` numbers. */
     void (*attend)(const rg_attention *a, int item, float *scratch, float *weights, float *out);
     void (*attend_back)(const rg_attention *a, int item, float *scratch, const float *weights, const float *d_out,
@@ -46,6 +53,7 @@ typedef struct {
     void (*norm_back)(const norm_job_t *job, int block);
     /* Logits to probabilities, minus `extra` at the truth. */
     void (*cross_entropy)(float *logits, int classes, int64_t truth, float extra, float *log_sum, float *chosen);
+    const products_t *products;
 } training_t;
 
 size_t attend_scratch(const rg_attention *a);
