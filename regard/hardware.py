@@ -12,13 +12,17 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import ConfigError, RunError
 from regard.files import write_atomically
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PROBE = """
 import torch
@@ -101,15 +105,17 @@ def set_threads(threads: int) -> int:
     return torch.get_num_threads()
 
 
-def matrix_speed() -> float:
-    """Floating-point operations a second of a product of the size that training has; a few milliseconds."""
+def matrix_speed(multiply: Callable[[Tensor, Tensor, Tensor], object]) -> float:
+    """Floating-point operations a second of a product of the size that training has, done by `multiply(left, right,
+    out)`; a few milliseconds."""
     import torch
 
     left, right = torch.randn(2048, 256), torch.randn(256, 512)
     product = left @ right
+    multiply(left, right, product)
     started, rounds = time.perf_counter(), 5
     for _ in range(rounds):
-        torch.mm(left, right, out=product)
+        multiply(left, right, product)
     return 2 * 2048 * 256 * 512 * rounds / max(time.perf_counter() - started, 1e-6)
 
 

@@ -190,10 +190,11 @@ class Projected(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, kernels: Kernels, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        rows = x.reshape(-1, x.size(-1))
+        rows, out = x.reshape(-1, x.size(-1)), x.new_empty(*x.shape[:-1], len(weight))
         ctx.kernels = kernels
         ctx.save_for_backward(rows, weight)
-        return multiply(kernels, rows, weight.t(), None, bias).view(*x.shape[:-1], -1)
+        multiply(kernels, rows, weight.t(), out.view(len(rows), -1), bias)
+        return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

@@ -7,6 +7,7 @@ anything is built, and the resolved config is on disk before the first step.
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ class Session:
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)
         passes = counted(round(epochs), "epochs") if epochs >= 1 else "less than an epoch"
-        speed = hardware.matrix_speed()
+        speed = hardware.matrix_speed(partial(fused.multiply, training_kernels()))
         seconds = seconds_needed(self.config, self.shapes, self.paper, speed)
         parameters, frozen = parameters_in(self.paper), parameters_in(self.paper) - trainable_in(self.paper)
         of_them = f" ({frozen:,} frozen)" if frozen else ""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -28,7 +29,7 @@ from regard.tasks.sequence_loss import sequence_loss
 from regard.train.config import TrainConfig
 from regard.train.optimizer import build_optimizer
 from regard.train.step import seed_step, train_step
-from tests.native_engine import LIBRARY, each_set, needs_native
+from tests.native_engine import LIBRARY, SETS, each_set, needs_native
 
 pytestmark = needs_native
 
@@ -48,15 +49,116 @@ def gradients(result: Tensor, inputs: list[Tensor], seed: int) -> list[Tensor]:
     return [result.detach(), *torch.autograd.grad((result * direction).sum(), inputs)]
 
 
-def same(found: list[Tensor], wanted: list[Tensor]) -> None:
+def same(found: list[Tensor], wanted: list[Tensor], smallest: float = 1e-3) -> None:
+    """Up to rounding, in proportion to the largest number, or to `smallest` where terms of such a size may cancel."""
     for one, other in zip(found, wanted, strict=True):
-        scale = other.abs().max().clamp(min=1e-3)
+        scale = other.abs().max().clamp(min=smallest)
         torch.testing.assert_close((one / scale).double(), (other / scale).double(), **TOLERANCE)
 
 
 def random_mask(shape: tuple[int, ...]) -> Tensor:
     """Some queries may look at nothing."""
     return (torch.rand(shape) > 0.4) & (torch.rand(*shape[:-1], 1) > 0.2)
+
+
+MULTIPLYING = {name: number for name, number in SETS.items() if LIBRARY.rg_train_multiplies(number)}
+each_multiplying_set = pytest.mark.parametrize(
+    "instruction_set",
+    MULTIPLYING.values() or [pytest.param(0, marks=pytest.mark.skip(reason="products are left to torch here"))],
+    ids=list(MULTIPLYING) or ["none"],
+)
+
+
+def laid_out(matrix: Tensor, layout: str) -> Tensor:
+    """The same numbers: row by row, column by column, as a part of something wider, or every other one."""
+    rows, columns = matrix.shape
+    if layout == "turned":
+        return matrix.t().contiguous().t()
+    if layout == "part":
+        wider = torch.full((rows, columns + 5), torch.nan)
+        wider[:, 3 : columns + 3] = matrix
+        return wider[:, 3 : columns + 3]
+    if layout == "scattered":
+        wider = torch.full((rows, columns, 2), torch.nan)
+        wider[:, :, 1] = matrix
+        return wider[:, :, 1]
+    return matrix
+
+
+@each_multiplying_set
+@settings(max_examples=60)
+@given(
+    size=st.tuples(*(st.integers(1, 90),) * 3),
+    layouts=st.tuples(*(st.sampled_from(["plain", "turned", "part", "scattered"]),) * 2),
+    has_bias=st.booleans(),
+    add=st.booleans(),
+    relu=st.booleans(),
+    seed=SEEDS,
+)
+def test_products_are_those_of_torch(
+    instruction_set: int,
+    size: tuple[int, int, int],
+    layouts: tuple[str, str],
+    has_bias: bool,
+    add: bool,
+    relu: bool,
+    seed: int,
+):
+    kernels = kernels_of(instruction_set)
+    torch.manual_seed(seed)
+    rows, inner, columns = size
+    left, right, before = torch.randn(rows, inner), torch.randn(inner, columns), torch.randn(rows, columns)
+    bias = torch.randn(columns) if has_bias else None
+    out = laid_out(before.clone(), "part")
+    beside = out._base
+    assert beside is not None
+    kernels.multiply(laid_out(left, layouts[0]), laid_out(right, layouts[1]), out, bias, add=add, relu=relu)
+    wanted = left.double() @ right.double() + (before if add else 0.0) + (0.0 if bias is None else bias)
+    torch.testing.assert_close(out.double(), wanted.relu() if relu else wanted, rtol=1e-5, atol=1e-5 * inner**0.5)
+    assert beside[:, :3].isnan().all()  # nothing is written where nothing belongs
+    assert beside[:, columns + 3 :].isnan().all()
+
+
+@each_multiplying_set
+@pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
+def test_products_of_several_blocks_have_the_same_bits_for_any_threads_and_any_other_rows(
+    instruction_set: int, turned: bool, monkeypatch: pytest.MonkeyPatch
+):
+    kernels = kernels_of(instruction_set)
+    torch.manual_seed(11)
+    left, right = torch.randn(1013, 521), torch.randn(521, 71)
+    if turned:
+        left, right = right.t().contiguous(), left.t().contiguous()
+    found: list[Tensor] = []
+    for threads in (1, 2, 3, 7):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        found.append(torch.empty(left.size(0), right.size(1)))
+        kernels.multiply(left, right, found[-1])
+    torch.testing.assert_close(found[0].double(), left.double() @ right.double(), rtol=1e-4, atol=3e-4)
+    assert all(torch.equal(found[0], other) for other in found[1:])
+    for rows in (slice(0, 1), slice(3, 20), slice(30, 61)):
+        part = torch.empty_like(found[0][rows])
+        kernels.multiply(left[rows], right, part)
+        assert torch.equal(part, found[0][rows])
+
+
+@each_multiplying_set
+@settings(max_examples=20)
+@given(rows=st.integers(1, 40), inputs=st.integers(1, 40), outputs=st.integers(1, 40), seed=SEEDS)
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_a_projection_is_that_of_torch(
+    instruction_set: int, has_bias: bool, rows: int, inputs: int, outputs: int, seed: int
+):
+    kernels = kernels_of(instruction_set)
+    torch.manual_seed(seed)
+    x = torch.randn(2, rows, inputs, requires_grad=True)
+    weight = torch.randn(outputs + 3, inputs, requires_grad=True)
+    bias = torch.randn(outputs, requires_grad=True) if has_bias else None
+    given = [x, weight, *([bias] if bias is not None else [])]
+    found = fused.projected(kernels, x, weight[:outputs], bias)  # some rows of a larger matrix
+    same(gradients(found, given, seed), gradients(F.linear(x, weight[:outputs], bias), given, seed))
+    positive = fused.projected(kernels, x, weight[:outputs], bias).relu_()  # changed in place, as a layer may do
+    same(gradients(positive, given, seed), gradients(F.linear(x, weight[:outputs], bias).relu(), given, seed))
 
 
 @each_set
@@ -178,7 +280,7 @@ def test_the_loss_is_that_of_torch(instruction_set: int, form: str, rows: int, c
     with fused.using(kernels_of(instruction_set)):
         found = linear_cross_entropy(features, weight, None, truth, objective)
     inputs = [features, weight]
-    same(gradients(found.smoothed, inputs, seed), gradients(plain.smoothed, inputs, seed))
+    same(gradients(found.smoothed, inputs, seed), gradients(plain.smoothed, inputs, seed), smallest=0.1)
     assert found.truth == pytest.approx(plain.truth, rel=1e-5, abs=1e-5)
 
 
@@ -192,6 +294,10 @@ def test_what_is_not_finite_is_not_hidden():
     found = fused.attention(kernels, packed, None, None, 1)
     assert found[0].isfinite().all()
     assert found[1].isnan().all()
+    layer, x = nn.Linear(7, 16), torch.randn(3, 7, requires_grad=True)
+    with torch.no_grad():
+        x[1, 2] = torch.nan
+    assert fused.rectified(kernels, x, layer)[1].isnan().all()
     logits, results = torch.randn(3, 37), [torch.empty(3), torch.empty(3)]
     logits[1, 36] = torch.nan
     kernels.cross_entropy(logits, torch.zeros(3, dtype=torch.int64), 0.9, *results)
@@ -204,6 +310,8 @@ def test_the_library_refuses_what_it_cannot_do():
     assert kernels is not None
     with pytest.raises(RunError, match="an argument is out of range"):
         kernels.attend(torch.zeros(1, 2, 9), None, None, 1, torch.zeros(16 * 2), torch.zeros(1, 2, 3))
+    with pytest.raises(RunError, match="an argument is out of range"):
+        kernels_of(max(SETS.values())).multiply(torch.zeros(2, 3), torch.zeros(3, 5), torch.zeros(2, 5))  # plain C
     with pytest.raises(RunError, match="an argument is out of range"):
         kernels.cross_entropy(torch.zeros(1, 5), torch.tensor([5]), 0.9, torch.zeros(1), torch.zeros(1))
 
@@ -263,6 +371,16 @@ def test_a_step_has_the_gradients_of_one_by_torch(settings: dict[str, Any]):
     plain, found = step_of(model, None), step_of(model, training_kernels())
     assert plain.keys() == found.keys()
     same(list(found.values()), list(plain.values()))
+
+
+def test_in_half_precision_torch_does_the_layers():
+    """Autocast gives some tensors of a layer in bf16 and others in fp32; the kernels are made for fp32 alone."""
+    model, batch = model_of().train(), a_batch(1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        plain = model.features(batch)
+        with fused.using(training_kernels()):
+            found = model.features(batch)
+    assert torch.equal(plain, found)
 
 
 def trained(steps: int, kernels: fused.Kernels | None) -> dict[str, Tensor]:

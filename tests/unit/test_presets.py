@@ -200,7 +200,7 @@ def test_training_chooses_by_cores_and_memory_and_never_by_a_timing(
 ):
     monkeypatch.setattr(hardware, "cores", lambda: cores)
     monkeypatch.setattr(hardware, "available_memory", lambda: memory)
-    monkeypatch.setattr(hardware, "matrix_speed", lambda: pytest.fail("the choice depends on a timing"))
+    monkeypatch.setattr(hardware, "matrix_speed", lambda _: pytest.fail("the choice depends on a timing"))
     said = Console(file=io.StringIO(), width=500)
     meta: dict[str, Any] = {"examples": pairs, "tokenizer": {"kind": "bpe"}}
     assert choices(build_config({}), meta, said) == {"preset": name, "tokenizer": meta["tokenizer"]}

@@ -1,8 +1,8 @@
-"""What the processor reaches at best: matrix products of one precision, or the memory's bandwidth. Needs torch only.
+"""What the processor reaches at best: matrix products of one precision, or the memory's bandwidth.
 
-The module named is the precision (fp32, bf16, int8) or `memory`. A turn is asked {"seconds": s} and answers
-{"rates": {shape: operations a second}}, a multiplication and an addition being two operations; for memory, bytes a
-second of reading and of copying.
+The module named is the precision (fp32, bf16, int8), `compiled` (fp32 by the compiled kernels of training) or `memory`.
+A turn is asked {"seconds": s} and answers {"rates": {shape: operations a second}}, a multiplication and an addition
+being two operations; for memory, bytes a second of reading and of copying.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.native.training import training_kernels
+
 Turn = dict[str, Any]
 Work = Callable[[], object]
 
@@ -26,7 +28,7 @@ class Runner:
         if module == "memory":
             self.works = memory_works(settings["bytes"])
         else:
-            make = {"fp32": plain, "bf16": brief, "int8": whole}[module]
+            make = {"fp32": plain, "compiled": compiled, "bf16": brief, "int8": whole}[module]
             shapes = [tuple(shape) for shape in settings["shapes"]]
             self.works = {" × ".join(map(str, shape)): (make(*shape), operations(*shape)) for shape in shapes}
         for work, _ in self.works.values():
@@ -60,6 +62,14 @@ def plain(rows: int, inner: int, columns: int) -> Work:
     """fp32, into a tensor that is there."""
     left, right, product = torch.randn(rows, inner), torch.randn(inner, columns), torch.empty(rows, columns)
     return lambda: torch.mm(left, right, out=product)
+
+
+def compiled(rows: int, inner: int, columns: int) -> Work:
+    """fp32 by our own kernels, a vector's worth of the right factor lying together as in a layer."""
+    kernels = training_kernels()
+    assert kernels is not None
+    left, right, product = torch.randn(rows, inner), torch.randn(columns, inner).t(), torch.empty(rows, columns)
+    return lambda: kernels.multiply(left, right, product)
 
 
 def brief(rows: int, inner: int, columns: int) -> Work:
