@@ -94,6 +94,7 @@ def by_length(length: int, options: argparse.Namespace) -> dict[str, Any]:
     from regard.hardware import set_threads
     from regard.models import Transformer, TransformerConfig
     from regard.models.transformer_presets import PRESETS
+    from regard.native.precision import chosen_engine
     from regard.native.training import training_kernels
     from regard.nn import fused
     from regard.nn.loss import Objective, Smoothing
@@ -117,12 +118,15 @@ def by_length(length: int, options: argparse.Namespace) -> dict[str, Any]:
         seed_step(options.seed, 1)
         train_step(model.train(), optimizer, [batch], loss_of=sequence_loss, objective=objective, clip=0.0)
 
-    def translate() -> None:
-        model.eval().symbols = endless
-        with torch.inference_mode():
-            search(model, source, SearchConfig(beam=1), [length])
+    found = {"train": timed(step, options.repeats)}
+    model.eval().symbols = endless
+    translator = chosen_engine(model, None) or model  # as `regard translate` chooses
 
-    return {"train": timed(step, options.repeats), "translate": timed(translate, options.repeats)}
+    def translate() -> None:
+        with torch.inference_mode():
+            search(translator, source, SearchConfig(beam=1), [length])
+
+    return found | {"translate": timed(translate, options.repeats)}
 
 
 def by_pairs(pairs: int, options: argparse.Namespace) -> dict[str, Any]:
