@@ -58,7 +58,8 @@ def bench_machine(
 ) -> None:
     """Measure what this machine reaches at best.
 
-    Matrix products in fp32, int8 and, where the processor runs it, bf16, and memory bandwidth.
+    Matrix products in fp32 (by torch, and by regard where it has its own), int8 and, where the processor runs it, bf16, and
+    memory bandwidth.
     """
     refuse_plot(plot)
     from regard.bench import machine

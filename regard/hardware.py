@@ -110,7 +110,7 @@ def matrix_speed(multiply: Callable[[Tensor, Tensor, Tensor], object]) -> float:
     out)`; a few milliseconds."""
     import torch
 
-    left, right = torch.randn(2048, 256), torch.randn(256, 512)
+    left, right = torch.randn(2048, 256), torch.randn(512, 256).t()
     product = left @ right
     multiply(left, right, product)
     started, rounds = time.perf_counter(), 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from regard import hardware
@@ -38,13 +37,7 @@ def machine(threads: int) -> dict[str, Any]:
 
 def processor() -> str:
     """Its model, as the system names it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return hardware.cpu_says("model name") or platform.processor() or platform.machine()
 
 
 def machine_line(about: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The compiled kernels of training (`source/training.c`), as `nn.fused` asks for them.
+"""The compiled kernels of training (`source/products.c` and `source/training.c`), as `nn.fused` asks for them.
 
 They run on the threads of torch's own OpenMP runtime: a second set of threads would wait for work on the same cores.
 """
@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.errors import RunError
 from regard.hardware import cpu_says
 from regard.native import library as native
 
 RUNTIME = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 """What OpenMP's runtime calls the functions by which compilers start threads and number them."""
-
-
-SERVED_WELL = ("GenuineIntel",)
-"""Processors for which torch's library of products (MKL) uses AVX-512; on others it keeps to AVX2."""
+FAST_LIBRARY = ("GenuineIntel", "")
+"""Makers of processors on which torch's library of products (MKL) uses AVX-512, or may. On others it keeps to AVX2,
+half of what a core can do where registers of 512 bits are multiplied at once."""
 
 
 class Attention(ctypes.Structure):
@@ -56,7 +56,7 @@ class TrainingKernels:
         self.library, self.instruction_set = library, instruction_set
         self.name = f"native ({native.instruction_sets(library)[instruction_set]})"
         self.multiplies = (
-            bool(library.rg_train_multiplies(instruction_set)) and cpu_says("vendor_id") not in SERVED_WELL
+            bool(library.rg_train_multiplies(instruction_set)) and cpu_says("vendor_id") not in FAST_LIBRARY
         )
         if self.multiplies:
             self.name = f"{self.name[:-1]}, products too)"
@@ -74,9 +74,15 @@ class TrainingKernels:
         add: bool = False,
         relu: bool = False,
     ) -> None:
-        (rows, inner), columns = left.shape, right.size(1)
+        rows, inner, columns = left.size(0), left.size(1), right.size(1)
+        shapes = (right.size(0), tuple(out.shape), (columns,) if bias is None else tuple(bias.shape))
+        tensors = (left, right, out, *([] if bias is None else [bias]))
+        fits = shapes == (inner, (rows, columns), (columns,)) and max(rows, inner, columns) < 2**31
+        if not fits or any(each.dtype != torch.float32 for each in tensors) or out.stride(1) != 1 < columns:
+            raise RunError("the native engine refused a product: its sizes, its types or its layout do not fit")
+        held = None if bias is None else bias.contiguous()
         steps = (*left.stride(), *right.stride(), out.stride(0))
-        places = (address(left), address(right), address(bias), address(out))
+        places = (address(left), address(right), address(held), address(out))
         product = Product(rows, columns, inner, add, relu, *steps, *places)
         self._call("rg_train_multiply", ctypes.byref(product))
 

@@ -3,7 +3,7 @@
 torch takes a pass over memory for each operation, and its attention is made for long sequences; between the products of
 a small model that is a third of a step. Its products are as fast as a processor allows on some and half as fast on
 others. `install` hands this module compiled kernels (`native.training` has them); until then, and for tensors that they
-do not take, everything here is done by torch. Where no gradient is asked for, nothing here is used.
+do not take, everything here is done by torch, and so is every layer where no gradient is asked for.
 
 Axes: B sentences, T queries, K keys, N heads, H width of a head, D width.
 """
@@ -17,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 LANES = 16
 """Features of a head, and of a normalised row, come in multiples of so many."""
@@ -26,7 +27,8 @@ LONGEST = 128
 
 @runtime_checkable
 class Kernels(Protocol):
-    """Compiled kernels. All tensors are fp32, on the CPU and contiguous; results are written into what is passed."""
+    """Compiled kernels. All tensors are fp32 and on the CPU, and contiguous except in products; results are written into
+    what is passed."""
 
     name: str
     multiplies: bool
@@ -42,8 +44,8 @@ class Kernels(Protocol):
         add: bool = False,
         relu: bool = False,
     ) -> None:
-        """`out` becomes left · right + bias, or with `add` more by it, and with `relu` its positive part. Factors are
-        matrices in whatever layout, the rows of `out` and the bias contiguous."""
+        """`out` becomes left · right + bias; with `add`, that is added to it; with `relu`, negative results become 0.
+        Factors may have any layout; the columns of `out` are contiguous."""
         ...
 
     def attend(
@@ -141,7 +143,8 @@ def takes(*tensors: Tensor | None) -> Kernels | None:
 
 
 def for_gradient(*tensors: Tensor) -> Kernels | None:
-    """The same inside an autograd function, where tensors do not say whether a gradient is asked for."""
+    """The same inside an autograd function, where tensors do not say whether a gradient is asked for. Under autocast a
+    layer's tensors are of several types, so torch has all of it."""
     fit = all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
     return _installed if fit and not torch.is_autocast_enabled("cpu") else None
 
@@ -152,6 +155,9 @@ def seed_of_call() -> int:
 
 
 # Matrix products
+
+FEWEST = 1 << 19
+"""Multiplications below which torch is faster, because calling it costs less."""
 
 
 def multiply(
@@ -168,21 +174,23 @@ def multiply(
         out = left.new_empty(left.size(0), right.size(1))
     if kernels is not None and kernels.multiplies and left.size(1):
         kernels.multiply(left, right, out, bias, add=add)
-    elif add:
+        return out
+    if add:
         out.addmm_(left, right)
-    elif bias is None:
-        torch.mm(left, right, out=out)
     else:
-        torch.addmm(bias, left, right, out=out)
-    return out
+        torch.mm(left, right, out=out)
+    return out if bias is None else out.add_(bias)
 
 
 def gradients_of_product(
-    kernels: Kernels, d_out: Float[Tensor, "R O"], rows: Float[Tensor, "R I"], weight: Float[Tensor, "O I"], asked: Any
+    kernels: Kernels,
+    d_out: Float[Tensor, "R O"],
+    rows: Float[Tensor, "R I"] | None,
+    weight: Float[Tensor, "O I"] | None,
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Of the rows and of the weight in rows · weightᵀ, where they are asked for."""
-    d_rows = multiply(kernels, d_out, weight) if asked[0] else None
-    return d_rows, multiply(kernels, d_out.t(), rows) if asked[1] else None
+    """Of the rows and of the weight in rows · weightᵀ; each needs the other, and is None without it."""
+    d_rows = None if weight is None else multiply(kernels, d_out, weight)
+    return d_rows, None if rows is None else multiply(kernels, d_out.t(), rows)
 
 
 class Projected(torch.autograd.Function):
@@ -191,19 +199,20 @@ class Projected(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, kernels: Kernels, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         rows, out = x.reshape(-1, x.size(-1)), x.new_empty(*x.shape[:-1], len(weight))
-        ctx.kernels = kernels
-        ctx.save_for_backward(rows, weight)
         multiply(kernels, rows, weight.t(), out.view(len(rows), -1), bias)
+        of_x, of_weight = ctx.needs_input_grad[1:3]
+        ctx.kernels = kernels
+        ctx.save_for_backward(rows if of_weight else None, weight if of_x else None)
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
-        d_out = gradients[0].reshape(len(rows), -1)
-        asked = ctx.needs_input_grad[1:]
-        d_rows, d_weight = gradients_of_product(ctx.kernels, d_out, rows, weight, asked)
+        d_out = gradients[0].reshape(-1, gradients[0].size(-1))
+        d_rows, d_weight = gradients_of_product(ctx.kernels, d_out, rows, weight)
         d_x = None if d_rows is None else d_rows.view(*gradients[0].shape[:-1], -1)
-        return None, d_x, d_weight, d_out.sum(0) if asked[2] else None
+        return None, d_x, d_weight, d_out.sum(0) if ctx.needs_input_grad[3] else None
 
 
 def projected(
@@ -215,10 +224,17 @@ def projected(
     return Projected.apply(kernels, x, weight, bias)  # pyright: ignore[reportReturnType]
 
 
+def fits(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether xWᵀ + b is a product of matrices as it stands; of anything else torch says what is wrong with it."""
+    matrix = weight.dim() == 2 and x.dim() > 0 and x.size(-1) == weight.size(1) and x.numel() > 0
+    return matrix and (bias is None or bias.shape == weight.shape[:1])
+
+
 def takes_product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Kernels | None:
-    """For rows of numbers and a matrix, where the kernels have products."""
-    kernels = takes(x, weight, bias)
-    return kernels if kernels is not None and kernels.multiplies and x.numel() and weight.numel() else None
+    """Where the kernels have products, and this one is large enough."""
+    if _installed is None or not _installed.multiplies or not fits(x, weight, bias):
+        return None
+    return takes(x, weight, bias) if x.numel() * len(weight) >= FEWEST else None
 
 
 # Attention
@@ -251,6 +267,7 @@ class Attention(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         queries, memory, mask, weights = ctx.saved_tensors
         d_queries, d_memory = torch.empty_like(queries), None if memory is None else torch.empty_like(memory)
@@ -289,11 +306,14 @@ class Rectified(torch.autograd.Function):
         return hidden.view(*x.shape[:-1], -1)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight, hidden = ctx.saved_tensors
         d_hidden, d_bias = torch.empty_like(hidden), hidden.new_empty(hidden.size(1))
         ctx.kernels.relu_back(gradients[0].reshape(hidden.shape).contiguous(), hidden, d_hidden, d_bias)
-        d_rows, d_weight = gradients_of_product(ctx.kernels, d_hidden, rows, weight, ctx.needs_input_grad[1:])
+        of_x, of_weight = ctx.needs_input_grad[1:3]
+        given = (rows if of_weight else None, weight if of_x else None)
+        d_rows, d_weight = gradients_of_product(ctx.kernels, d_hidden, *given)
         d_x = None if d_rows is None else d_rows.view(*gradients[0].shape[:-1], -1)
         return None, d_x, d_weight, d_bias
 
@@ -306,7 +326,7 @@ def takes_relu(x: Tensor, layer: nn.Linear) -> Kernels | None:
     """For a layer with a bias, of whole vectors."""
     if layer.bias is None or layer.out_features % LANES:  # pyright: ignore[reportUnnecessaryComparison]
         return None
-    return takes(x, layer.weight, layer.bias) if x.numel() else None
+    return takes(x, layer.weight, layer.bias) if fits(x, layer.weight, layer.bias) else None
 
 
 # Dropout, residual sums and norms
@@ -324,6 +344,7 @@ class DropAdd(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         d_out = gradients[0].contiguous()
         d_y = torch.empty_like(d_out)
@@ -361,6 +382,7 @@ class AddNorm(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         total, stats, gain = ctx.saved_tensors
         d_x, d_gain, d_bias = torch.empty_like(total), torch.empty_like(gain), torch.empty_like(gain)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from regard.errors import ConfigError
 from regard.nn import fused
@@ -137,21 +138,21 @@ class LinearCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         base, extra = smoothing.masses(weight.size(0))
         wants_gradient = any(ctx.needs_input_grad)
-        d_features = torch.empty_like(features) if wants_gradient else None
-        d_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None  # word vectors may be frozen
+        d_features = features.new_empty(features.shape) if wants_gradient else None
+        d_weight = weight.new_zeros(weight.shape) if ctx.needs_input_grad[1] else None  # word vectors may be frozen
         d_bias = torch.zeros_like(bias) if wants_gradient and bias is not None else None
         column_sum = weight.sum(0)
         bias_sum = 0.0 if bias is None else bias.sum()
         log_sum, chosen = features.new_empty(truth.numel()), features.new_empty(truth.numel())
         apart = features.new_zeros(())
         buffer = features.new_empty(min(ROWS, len(truth)), weight.size(0))
-        kernels = fused.for_gradient(features, weight) if wants_gradient and not consistency else None
+        kernels = fused.for_gradient(features, weight, *([] if bias is None else [bias])) if wants_gradient else None
         for begin in range(0, len(truth), ROWS):
             rows = slice(begin, begin + ROWS)
             x, answers = features[rows], truth[rows]
             logits = buffer[: len(x)]
             fused.multiply(kernels, x, weight.t(), logits, bias)
-            if kernels is not None:
+            if kernels is not None and not consistency:
                 kernels.cross_entropy(logits, answers, extra, log_sum[rows], chosen[rows])
             else:
                 apart += to_errors(logits, answers, extra, consistency, log_sum[rows], chosen[rows])
@@ -176,6 +177,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         return smoothed, truth_sum
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         scale = gradients[0]
         d_features, d_weight, d_bias = ctx.saved_tensors

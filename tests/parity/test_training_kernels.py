@@ -24,6 +24,7 @@ from regard.native.training import TrainingKernels, training_kernels
 from regard.nn import fused
 from regard.nn.attention import attend, join_heads, split_heads
 from regard.nn.dropout import dropout
+from regard.nn.linear import linear
 from regard.nn.loss import Objective, Smoothing, linear_cross_entropy
 from regard.tasks.sequence_loss import sequence_loss
 from regard.train.config import TrainConfig
@@ -120,26 +121,33 @@ def test_products_are_those_of_torch(
 
 
 @each_multiplying_set
-@pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
-def test_products_of_several_blocks_have_the_same_bits_for_any_threads_and_any_other_rows(
-    instruction_set: int, turned: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("layouts", [("plain", "turned"), ("plain", "plain"), ("turned", "plain")], ids="-".join)
+@pytest.mark.parametrize("size", [(1013, 521, 71), (71, 521, 1013)], ids=["high", "wide"])
+@pytest.mark.parametrize("add", [False, True], ids=["new", "added"])
+def test_products_of_several_blocks_have_the_same_bits_for_any_threads_and_any_other_rows_and_columns(
+    instruction_set: int,
+    layouts: tuple[str, str],
+    size: tuple[int, int, int],
+    add: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    kernels = kernels_of(instruction_set)
+    """Forward, to the gradient of the rows, and to that of the weight: more of all three sizes than a block has."""
+    kernels, (rows, inner, columns) = kernels_of(instruction_set), size
     torch.manual_seed(11)
-    left, right = torch.randn(1013, 521), torch.randn(521, 71)
-    if turned:
-        left, right = right.t().contiguous(), left.t().contiguous()
+    left, right = laid_out(torch.randn(rows, inner), layouts[0]), laid_out(torch.randn(inner, columns), layouts[1])
+    bias, before = torch.randn(columns), torch.randn(rows, columns)
     found: list[Tensor] = []
-    for threads in (1, 2, 3, 7):
+    for threads in (1, 2, 3, 7, 40):
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
-        found.append(torch.empty(left.size(0), right.size(1)))
-        kernels.multiply(left, right, found[-1])
-    torch.testing.assert_close(found[0].double(), left.double() @ right.double(), rtol=1e-4, atol=3e-4)
+        found.append(before.clone())
+        kernels.multiply(left, right, found[-1], bias, add=add, relu=True)
+    wanted = left.double() @ right.double() + bias + (before if add else 0.0)
+    torch.testing.assert_close(found[0].double(), wanted.relu(), rtol=1e-4, atol=3e-4)
     assert all(torch.equal(found[0], other) for other in found[1:])
-    for rows in (slice(0, 1), slice(3, 20), slice(30, 61)):
-        part = torch.empty_like(found[0][rows])
-        kernels.multiply(left[rows], right, part)
-        assert torch.equal(part, found[0][rows])
+    for own, others in ((slice(0, 1), slice(0, 1)), (slice(3, 20), slice(1, 70)), (slice(30, 61), slice(40, 57))):
+        part = before[own, others].clone()
+        kernels.multiply(left[own], right[:, others], part, bias[others], add=add, relu=True)
+        assert torch.equal(part, found[0][own, others])
 
 
 @each_multiplying_set
@@ -310,6 +318,16 @@ def test_the_library_refuses_what_it_cannot_do():
     assert kernels is not None
     with pytest.raises(RunError, match="an argument is out of range"):
         kernels.attend(torch.zeros(1, 2, 9), None, None, 1, torch.zeros(16 * 2), torch.zeros(1, 2, 3))
+    left, right, out = torch.zeros(2, 3), torch.zeros(3, 5), torch.zeros(2, 5)
+    for arguments in (
+        (left, right.t(), out),
+        (left, right, out.t()),
+        (left, right, torch.zeros(5, 2).t()),
+        (left, right, out, torch.zeros(1)),
+        (left, right.double(), out),
+    ):
+        with pytest.raises(RunError, match="its sizes, its types or its layout do not fit"):
+            kernels.multiply(*arguments)
     with pytest.raises(RunError, match="an argument is out of range"):
         kernels_of(max(SETS.values())).multiply(torch.zeros(2, 3), torch.zeros(3, 5), torch.zeros(2, 5))  # plain C
     with pytest.raises(RunError, match="an argument is out of range"):
@@ -404,6 +422,47 @@ def test_the_bits_are_the_same_again_and_for_any_number_of_threads(monkeypatch: 
     assert all(torch.equal(once[name], again[name]) for name in once)
     assert all(torch.equal(once[name], threaded[name]) for name in once)
     assert any(not torch.equal(once[name], other) for name, other in trained(4, None).items())  # another dropout
+
+
+def test_what_is_no_product_of_matrices_is_left_to_torch():
+    """Which broadcasts, or says what is wrong."""
+    x, weight = torch.randn(4000, 7, requires_grad=True), torch.randn(32, 7)
+    with fused.using(training_kernels()):
+        assert torch.equal(linear(x, weight, torch.ones(1)), F.linear(x, weight, torch.ones(1)))
+        with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+            linear(x, torch.randn(32, 8))
+
+
+def test_tensors_in_any_layout_have_the_loss_and_gradients_of_torch():
+    torch.manual_seed(5)
+    features, weight = torch.randn(7, 300).t().requires_grad_(), torch.randn(7, 29).t().requires_grad_()
+    bias, truth = torch.randn(58)[::2].requires_grad_(), torch.randint(29, (300,))
+    given, objective = [features, weight, bias], Objective(Smoothing(0.1))
+    plain = linear_cross_entropy(*given, truth, objective)
+    with fused.using(training_kernels()):
+        found = linear_cross_entropy(*given, truth, objective)
+    same(gradients(found.smoothed, given, 1), gradients(plain.smoothed, given, 1))
+
+
+def test_two_passes_that_are_held_to_agree_have_the_gradients_of_torch():
+    model = model_of().eval()  # without dropout, whose random numbers are others
+    objective = Objective(Smoothing(0.1), consistency=0.5)
+    truth = torch.randint(29, (26,))
+    features = torch.randn(26, 32, requires_grad=True)
+    given = [features, model.output_weight]
+    plain = linear_cross_entropy(*given, None, truth, objective)
+    with fused.using(training_kernels()):
+        found = linear_cross_entropy(*given, None, truth, objective)
+    same(gradients(found.smoothed, given, 1), gradients(plain.smoothed, given, 1))
+
+
+def test_a_gradient_of_a_gradient_is_refused_and_not_dropped():
+    x, weight = torch.randn(4000, 7, requires_grad=True), torch.randn(32, 7)
+    kernels = training_kernels()
+    assert kernels is not None
+    (once,) = torch.autograd.grad(fused.projected(kernels, x, weight, None).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        once.sum().backward()
 
 
 def test_nothing_changes_where_no_gradient_is_asked_for():

@@ -59,13 +59,13 @@ def operations(rows: int, inner: int, columns: int) -> float:
 
 
 def plain(rows: int, inner: int, columns: int) -> Work:
-    """fp32, into a tensor that is there."""
-    left, right, product = torch.randn(rows, inner), torch.randn(inner, columns), torch.empty(rows, columns)
+    """fp32, the right factor being a layer's weights, into a tensor that is there."""
+    left, right, product = torch.randn(rows, inner), torch.randn(columns, inner).t(), torch.empty(rows, columns)
     return lambda: torch.mm(left, right, out=product)
 
 
 def compiled(rows: int, inner: int, columns: int) -> Work:
-    """fp32 by our own kernels, a vector's worth of the right factor lying together as in a layer."""
+    """The same by the compiled kernels of training."""
     kernels = training_kernels()
     assert kernels is not None
     left, right, product = torch.randn(rows, inner), torch.randn(columns, inner).t(), torch.empty(rows, columns)

@@ -62,9 +62,9 @@ typedef struct {
     int64_t mask_sentence, mask_query;    /* how far on the next one's is; 0: all share it */
 } rg_attention;
 
-/* out = left (rows × inner) · right (inner × columns), of which a bias for each column is added and the positive part
- * taken where that is asked for; with `add`, more by it. Factors may lie turned: a step to the next row and one to the
- * next column say how. The rows of `out` are contiguous. */
+/* out = left (rows × inner) · right (inner × columns) + bias; with `relu`, negative results become 0; with `add`, the
+ * product is added to `out`. Factors may be transposed: how far on the next row and the next column are is given for each.
+ * The columns of `out` are contiguous. */
 typedef struct {
     int32_t rows, columns, inner, add, relu;
     int64_t left_row, left_column, right_row, right_column, out_row;
@@ -137,9 +137,9 @@ int rg_search_written(const rg_search *search, int64_t number, int place, int32_
 /* GOMP_parallel, omp_get_thread_num and omp_get_num_threads of the runtime whose threads are to be used; without it
  * there is one thread. */
 void rg_train_threads(rg_parallel_t parallel, rg_number_t number, rg_number_t count);
-/* Whether there are products: only where torch has none that are as fast. */
+/* Whether this instruction set has products. */
 int rg_train_multiplies(int set);
-/* The bits of a sum depend on `inner` alone. */
+/* The bits of a result do not depend on the threads, nor on other rows and columns. */
 int rg_train_multiply(int set, int threads, const rg_product *product);
 /* `weights`: sentences × heads × queries × the number of keys rounded up to 16. The gradients have the layout of q, k, v. */
 int rg_train_attend(int set, int threads, const rg_attention *attention, float *weights, float *out);

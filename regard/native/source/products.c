@@ -9,45 +9,68 @@
 #define COLUMNS (TILE_VECTORS * LANES) /* of a panel of the right factor */
 
 enum { INNER = 256, ROWS = 480 }; /* of a block: what both factors share, and what the left one has */
+/* A thread's scratch: a panel of the right factor, a block of the left one, results of columns that fill no vector. */
+enum { PANEL = INNER * COLUMNS, BLOCK = INNER * ROWS + LANES, BESIDE = ROWS * COLUMNS };
 
-/* panel[k][column] for `inner` of the right factor's rows and `width` columns from `first`; 0 up to a whole vector. */
-static void gather_right(const rg_product *p, int from_inner, int inner, int first, int width, float *panel) {
-    size_t row = (size_t)p->right_row, column = (size_t)p->right_column;
-    const float *from = p->right + (size_t)from_inner * row + (size_t)first * column;
-    if (column == 1) {
-        for (int k = 0; k < inner; k++, from += row, panel += COLUMNS)
-            for (int i = 0; i < width; i += LANES) {
-                if (width - i < LANES) {
-                    float rest[LANES] = {0};
-                    memcpy(rest, from + i, (size_t)(width - i) * sizeof *rest);
-                    store(panel + i, load(rest));
-                } else {
-                    store(panel + i, load(from + i));
-                }
-            }
-        return;
+/* A part of the product: its rows, its columns, and the part of the inner width that is summed. */
+typedef struct {
+    int row, rows, column, width, from_inner, inner;
+} block_t;
+
+/* The left factor of a block, and how far on the next tile, row and column of it are. */
+typedef struct {
+    const float *first;
+    size_t tile, row, column;
+} left_t;
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* panel[k][column] of the right factor, whose columns are contiguous; 0 up to a whole vector. */
+static void gather_rows(block_t b, const float *from, size_t row, float *panel) {
+    int whole = b.width / LANES * LANES;
+    for (int k = 0; k < b.inner; k++, from += row, panel += COLUMNS) {
+        for (int i = 0; i < whole; i += LANES) store(panel + i, load(from + i));
+        if (whole == b.width) continue;
+        float rest[LANES] = {0};
+        memcpy(rest, from + whole, (size_t)(b.width - whole) * sizeof *rest);
+        store(panel + whole, load(rest));
     }
-    for (int i = 0; i < width; i += LANES, from += LANES * column) {
-        int there = width - i < LANES ? width - i : LANES, whole = row == 1 ? inner / LANES * LANES : 0;
+}
+
+/* The same of one whose columns lie apart. */
+static void gather_columns(block_t b, const float *from, size_t row, size_t column, float *panel) {
+    int whole = row == 1 ? b.inner / LANES * LANES : 0; /* of the inner width: sixteen at a time are transposed */
+    for (int i = 0; i < b.width; i += LANES, from += LANES * column) {
+        int there = smaller(b.width - i, LANES);
         for (int k = 0; k < whole; k += LANES) {
             vector_t block[LANES];
             for (int r = 0; r < LANES; r++) block[r] = r < there ? load(from + (size_t)r * column + k) : all(0.0f);
             transpose(block);
             for (int r = 0; r < LANES; r++) store(panel + (size_t)(k + r) * COLUMNS + i, block[r]);
         }
-        for (int k = whole; k < inner; k++)
+        for (int k = whole; k < b.inner; k++)
             for (int r = 0; r < LANES; r++)
                 panel[(size_t)k * COLUMNS + (size_t)(i + r)] = r < there ? from[(size_t)r * column + (size_t)k * row] : 0;
     }
 }
 
+static void gather_right(const rg_product *p, block_t b, float *panel) {
+    size_t row = (size_t)p->right_row, column = (size_t)p->right_column;
+    const float *from = p->right + (size_t)b.from_inner * row + (size_t)b.column * column;
+    if (column == 1)
+        gather_rows(b, from, row, panel);
+    else
+        gather_columns(b, from, row, column, panel);
+}
+
 /* together[tile][k][row of the tile], for a left factor whose columns lie apart. */
-static void gather_left(const rg_product *p, int first, int rows, int from_inner, int inner, float *together) {
+static void gather_left(const rg_product *p, block_t b, float *together) {
+    int rows = b.rows, inner = b.inner;
     size_t row = (size_t)p->left_row, column = (size_t)p->left_column;
     for (int tile = 0; tile < rows; tile += TILE_ROWS) {
-        const float *from = p->left + (size_t)(first + tile) * row + (size_t)from_inner * column;
+        const float *from = p->left + (size_t)(b.row + tile) * row + (size_t)b.from_inner * column;
         float *to = together + (size_t)tile * (size_t)inner;
-        int there = rows - tile < TILE_ROWS ? rows - tile : TILE_ROWS;
+        int there = smaller(rows - tile, TILE_ROWS);
         /* A whole vector is stored, and the next one over what is too much of it. */
         if (row == 1 && rows - tile >= LANES)
             for (int k = 0; k < inner; k++, to += TILE_ROWS, from += column) store(to, load(from));
@@ -57,58 +80,62 @@ static void gather_left(const rg_product *p, int first, int rows, int from_inner
     }
 }
 
-/* What is done when a row of a panel is summed. */
-static void end_row(const rg_product *p, int first, int width, float *out) {
-    for (int i = 0; i < width; i += LANES) {
-        vector_t sum = load(out + i);
-        if (p->bias) {
-            float rest[LANES] = {0};
-            int there = width - i < LANES ? width - i : LANES;
-            memcpy(rest, p->bias + first + i, (size_t)there * sizeof *rest);
-            sum += load(rest);
+/* Where it lies, if its columns are contiguous; else gathered. */
+static left_t left_of(const rg_product *p, block_t b, float *together) {
+    size_t row = (size_t)p->left_row;
+    if (p->left_column == 1)
+        return (left_t){p->left + (size_t)b.row * row + b.from_inner, TILE_ROWS * row, row, 1};
+    gather_left(p, b, together);
+    return (left_t){together, (size_t)TILE_ROWS * (size_t)b.inner, 1, TILE_ROWS};
+}
+
+static void copy_rows(block_t b, const float *from, size_t from_row, float *to, size_t to_row) {
+    for (int r = 0; r < b.rows; r++, from += from_row, to += to_row) memcpy(to, from, (size_t)b.width * sizeof *to);
+}
+
+/* Bias and positive part, once a block's sums are whole. */
+static void finish(const rg_product *p, block_t b, float *sums, size_t stride) {
+    float bias[COLUMNS] = {0};
+    if (p->bias) memcpy(bias, p->bias + b.column, (size_t)b.width * sizeof *bias);
+    for (int r = 0; r < b.rows; r++, sums += stride)
+        for (int i = 0; i < b.width; i += LANES) {
+            vector_t sum = load(sums + i);
+            if (p->bias) sum += load(bias + i);
+            if (p->relu) sum = larger(all(0.0f), sum); /* NaN stays NaN */
+            store(sums + i, sum);
         }
-        if (p->relu) sum = larger(all(0.0f), sum); /* NaN stays NaN */
-        store(out + i, sum);
-    }
+}
+
+/* Columns that do not fill a vector are summed in `beside`, and copied. */
+static void multiply_block(const rg_product *p, block_t b, left_t left, const float *panel, float *beside) {
+    size_t out_row = (size_t)p->out_row;
+    float *out = p->out + (size_t)b.row * out_row + b.column;
+    int is_cut = b.width % LANES != 0, adds = p->add || b.from_inner > 0;
+    float *sums = is_cut ? beside : out;
+    size_t stride = is_cut ? COLUMNS : out_row;
+    if (is_cut && adds) copy_rows(b, out, out_row, sums, stride);
+    product_columns(b.rows, (b.width + LANES - 1) / LANES * LANES, b.inner, left.first, left.tile, left.row, left.column, panel, COLUMNS, sums,
+                    stride, adds);
+    if ((p->bias || p->relu) && b.from_inner + b.inner == p->inner) finish(p, b, sums, stride);
+    if (is_cut) copy_rows(b, sums, stride, out, out_row);
 }
 
 /* The rows `first` … `last` - 1 of the columns `begin` … `end` - 1. */
 static void multiply(const rg_product *p, int first, int last, int begin, int end, float *scratch) {
-    float *panel = scratch, *together = panel + INNER * COLUMNS, *narrow = together + INNER * ROWS + LANES;
-    size_t out_row = (size_t)p->out_row;
-    int is_apart = p->left_column != 1;
-    for (int k = 0; k < p->inner; k += INNER) {
-        int inner = p->inner - k < INNER ? p->inner - k : INNER, adds = k > 0 || p->add, ends = k + inner == p->inner;
+    float *panel = scratch, *together = panel + PANEL, *beside = together + BLOCK;
+    for (int k = 0; k < p->inner; k += INNER)
         for (int row = first; row < last; row += ROWS) {
-            int rows = last - row < ROWS ? last - row : ROWS;
-            if (is_apart) gather_left(p, row, rows, k, inner, together);
-            const float *left = is_apart ? together : p->left + (size_t)row * (size_t)p->left_row + k;
-            size_t own_row = is_apart ? 1 : (size_t)p->left_row, own_column = is_apart ? TILE_ROWS : 1;
-            size_t tile = is_apart ? (size_t)TILE_ROWS * (size_t)inner : TILE_ROWS * own_row;
-            for (int column = begin; column < end; column += COLUMNS) {
-                int width = end - column < COLUMNS ? end - column : COLUMNS;
-                gather_right(p, k, inner, column, width, panel);
-                float *to = p->out + (size_t)row * out_row + column, *own = to;
-                size_t stride = out_row;
-                int is_narrow = width % LANES != 0; /* whole vectors are summed beside the result, and cut */
-                if (is_narrow) {
-                    own = narrow, stride = COLUMNS;
-                    for (int r = 0; adds && r < rows; r++)
-                        memcpy(own + (size_t)r * stride, to + (size_t)r * out_row, (size_t)width * sizeof *own);
-                }
-                product_columns(rows, (width + LANES - 1) / LANES * LANES, inner, left, tile, own_row, own_column, panel,
-                                COLUMNS, own, stride, adds);
-                for (int r = 0; r < rows; r++) {
-                    float *from = own + (size_t)r * stride;
-                    if (ends && (p->bias || p->relu)) end_row(p, column, width, from);
-                    if (is_narrow) memcpy(to + (size_t)r * out_row, from, (size_t)width * sizeof *own);
-                }
+            block_t b = {row, smaller(last - row, ROWS), begin, 0, k, smaller(p->inner - k, INNER)};
+            left_t left = left_of(p, b, together);
+            for (; b.column < end; b.column += COLUMNS) {
+                b.width = smaller(end - b.column, COLUMNS);
+                gather_right(p, b, panel);
+                multiply_block(p, b, left, panel, beside);
             }
         }
-    }
 }
 
-const products_t PRODUCTS = {multiply, TILE_ROWS, COLUMNS, INNER * COLUMNS + INNER * ROWS + LANES + ROWS * COLUMNS};
+const products_t PRODUCTS = {multiply, TILE_ROWS, COLUMNS, PANEL + BLOCK + BESIDE};
 #else
 /* Only with AVX-512 do these pass the libraries that torch has. */
 const products_t PRODUCTS = {0};

@@ -57,19 +57,22 @@ int rg_train_multiplies(int set) {
     return kernels && kernels->products->multiply;
 }
 
-/* The part of `count` that is this thread's, in units. */
+static int64_t units_in(int count, int unit) { return ((int64_t)count + unit - 1) / unit; }
+
+/* Where a thread's part of `count` begins, which goes in units. */
 static int border(int count, int unit, int part, int parts) {
-    int64_t units = (count + unit - 1) / unit, end = units * part / parts * unit;
-    return end < count ? (int)end : count;
+    int64_t begin = units_in(count, unit) * part / parts * unit;
+    return begin < count ? (int)begin : count;
 }
 
 static void multiply_part(void *context, int first, int last, int thread) {
     const multiplication_t *job = context;
     const rg_product *p = job->product;
     float *scratch = job->scratch + (size_t)thread * job->kernels->scratch;
+    int count = job->by_rows ? p->rows : p->columns, unit = job->by_rows ? job->kernels->rows : job->kernels->columns;
     for (int part = first; part < last; part++) {
-        int count = job->by_rows ? p->rows : p->columns, unit = job->by_rows ? job->kernels->rows : job->kernels->columns;
         int begin = border(count, unit, part, job->threads), end = border(count, unit, part + 1, job->threads);
+        if (begin == end) continue;
         if (job->by_rows)
             job->kernels->multiply(p, begin, end, 0, p->columns, scratch);
         else
@@ -77,13 +80,20 @@ static void multiply_part(void *context, int first, int last, int thread) {
     }
 }
 
+/* By the longer side, unless only the other one has a unit for each thread. */
+static int goes_by_rows(const rg_product *p, const products_t *kernels, int threads) {
+    int64_t rows = units_in(p->rows, kernels->rows), columns = units_in(p->columns, kernels->columns);
+    return p->rows >= p->columns ? rows >= threads || rows >= columns : columns < threads && rows > columns;
+}
+
 int rg_train_multiply(int set, int threads, const rg_product *p) {
     if (!rg_train_multiplies(set) || threads < 1 || p->rows < 0 || p->columns < 0 || p->inner < 1)
         return RG_BAD_ARGUMENT;
     if (p->rows == 0 || p->columns == 0) return 0;
-    if ((int64_t)p->rows * p->columns * p->inner < FEWEST) threads = 1;
-    multiplication_t job = {training_of(set)->products, p, NULL, p->rows >= p->columns, threads};
-    job.scratch = malloc(job.kernels->scratch * (size_t)threads * sizeof *job.scratch);
+    if ((double)p->rows * p->columns * p->inner < FEWEST) threads = 1;
+    const products_t *kernels = training_of(set)->products;
+    multiplication_t job = {kernels, p, NULL, goes_by_rows(p, kernels, threads), threads};
+    job.scratch = malloc(kernels->scratch * (size_t)threads * sizeof *job.scratch);
     if (!job.scratch) return RG_NO_MEMORY;
     share(multiply_part, &job, threads, threads);
     free(job.scratch);

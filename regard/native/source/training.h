@@ -34,7 +34,7 @@ typedef struct {
 } norm_job_t;
 
 typedef struct {
-    /* Rows and columns of a product; NULL where torch's own products are as fast. */
+    /* These rows of these columns; NULL without AVX-512, where others are as fast. */
     void (*multiply)(const rg_product *product, int first, int last, int begin, int end, float *scratch);
     int rows, columns; /* threads are given multiples of these */
     size_t scratch;    /* numbers of a thread's scratch */
