@@ -58,8 +58,8 @@ def bench_machine(
 ) -> None:
     """Measure what this machine reaches at best.
 
-    Matrix products in fp32 (by torch, and by regard where it has its own), int8 and, where the processor runs it, bf16, and
-    memory bandwidth.
+    Matrix products in fp32 (by torch, and by regard where it has its own), in int8 and, where the processor runs it,
+    in bf16, and memory bandwidth.
     """
     refuse_plot(plot)
     from regard.bench import machine

@@ -27,7 +27,7 @@ LONGEST = 128
 
 @runtime_checkable
 class Kernels(Protocol):
-    """Compiled kernels. All tensors are fp32 and on the CPU, and contiguous except in products; results are written into
+    """Compiled kernels. All tensors are fp32 and on the CPU, and contiguous except in products; results are written to
     what is passed."""
 
     name: str
