@@ -19,6 +19,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+once: Any = once_differentiable
+"""For a backward pass that cannot be differentiated in its turn, and is to say so."""
 LANES = 16
 """Features of a head, and of a normalised row, come in multiples of so many."""
 LONGEST = 128
@@ -206,7 +208,7 @@ class Projected(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
         d_out = gradients[0].reshape(-1, gradients[0].size(-1))
@@ -267,7 +269,7 @@ class Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         queries, memory, mask, weights = ctx.saved_tensors
         d_queries, d_memory = torch.empty_like(queries), None if memory is None else torch.empty_like(memory)
@@ -306,7 +308,7 @@ class Rectified(torch.autograd.Function):
         return hidden.view(*x.shape[:-1], -1)
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight, hidden = ctx.saved_tensors
         d_hidden, d_bias = torch.empty_like(hidden), hidden.new_empty(hidden.size(1))
@@ -344,7 +346,7 @@ class DropAdd(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         d_out = gradients[0].contiguous()
         d_y = torch.empty_like(d_out)
@@ -382,7 +384,7 @@ class AddNorm(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         total, stats, gain = ctx.saved_tensors
         d_x, d_gain, d_bias = torch.empty_like(total), torch.empty_like(gain), torch.empty_like(gain)

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from regard.errors import ConfigError
 from regard.nn import fused
@@ -177,7 +176,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         return smoothed, truth_sum
 
     @staticmethod
-    @once_differentiable
+    @fused.once
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         scale = gradients[0]
         d_features, d_weight, d_bias = ctx.saved_tensors
