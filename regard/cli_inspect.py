@@ -81,7 +81,8 @@ def inspect(
 
 
 def answer(found: Sequence[Inspection]) -> list[str]:
-    """Of two texts, which head tells them apart: that which turns a word most surely from one word to another."""
+    """Of two texts, which head or heads tell them apart: where a word looks at one word in the first, and at another in
+    the second."""
     from regard.inspect.comparing import turns
 
     return [str(turn) for turn in turns(found[0], found[1])[:1]] if len(found) == 2 else []

@@ -52,7 +52,7 @@ def it_by_head(options: Options) -> Picture:
     if not of_group(found[0], CROSS):
         raise ConfigError("this model has no attention over its source, so it looks nowhere for il and elle")
     surest = next(iter(turns(found[0], found[1])), None)
-    told = "In this model no head turns from one word to another." if surest is None else f"Here {surest}."
+    told = "In this model no word turns from one word to another." if surest is None else f"Here {surest}."
     parting = parting_of(*(each.sides[-1].tokens for each in found))
 
     def by_head(each: Inspection, group: str, row: int) -> Grid:
@@ -66,7 +66,7 @@ def it_by_head(options: Options) -> Picture:
             tuple(f"layer {block.split('.')[1]}, head {head}" for block, head in names),
             tokens(layers[0].keys.tokens),
             most=1.0,
-            marked=tuple(names.index(name) for name in names if surest and name == (surest.block, surest.head)),
+            marked=tuple(names.index(name) for name in names if surest and name in surest.heads),
         )
 
     return Picture(

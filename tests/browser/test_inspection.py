@@ -15,8 +15,8 @@ import torch
 from regard.data.batch import Source, pair_batch
 from regard.decode.config import SearchConfig
 from regard.decode.translate import Translator
-from regard.inspect import Inspection
-from regard.inspect.comparing import turns
+from regard.inspect import Inspection, comparing
+from regard.inspect.comparing import counterparts, face, turns
 from regard.inspect.html import self_contained
 from regard.inspect.packing import Chosen
 from regard.models import ARCHITECTURES, Shapes
@@ -354,18 +354,32 @@ def test_in_a_notebook(chromium: Any, inspected: list[Inspection]) -> None:
     page.close()
 
 
+def row_of(attention: Attention, look: comparing.Look) -> int:
+    """The place of the word that looks, which may stand in the text twice."""
+    words = [place for place, token in enumerate(attention.queries.tokens) if face(token) == look.word]
+    return next(place for place in words if look.weight in attention.weights[look.head, place])
+
+
 def test_the_word_that_differs_is_compared_first(look: Look, file: Path, inspected: list[Inspection]) -> None:
-    """The page and `regard inspect` name the same head."""
+    """The page and `regard inspect` name the same word, and the same head, or two."""
     surest = turns(*inspected)[0]
     view = go(look(file), "compare")
     said = view.locator(".readout").inner_text()
-    assert f"layer {surest.block.split('.')[1]}, head {surest.head}" in said
-    assert f"“{surest.words[0]}” looks most at “{surest.at[0]}”" in said
+    for each in (surest.first, surest.second):
+        assert f"layer {each.block.split('.')[1]}, head {each.head}" in said
+    assert ("two heads" in said) == (len(surest.heads) == 2)
+    assert f"“{surest.words[0]}” looks at “{surest.at[0]}”" in said
     weights = [float(each.get_attribute("data-value")) for each in view.locator("output[data-value]").all()]
-    assert weights == pytest.approx(surest.weights, abs=1e-6)
-    assert float(view.locator("tr.chosen [data-change]").get_attribute("data-change")) == pytest.approx(
-        surest.change, abs=1e-5
-    )
+    assert weights == pytest.approx([surest.first.weight, surest.second.weight], abs=1e-6)
+    attentions = [each[surest.first.block] for each in inspected]
+    rows = [
+        own.weights[surest.first.head, row_of(each[look.block], look)]
+        for each, own, look in zip(inspected, attentions, (surest.first, surest.second), strict=True)
+    ]
+    pairs = counterparts(*(each.keys for each in attentions))
+    change = 1 - sum(min(rows[0][i], rows[1][j]) for i, j in pairs)
+    shown = float(view.locator("tr.chosen [data-change]").get_attribute("data-change"))
+    assert shown == pytest.approx(change, abs=1e-5)
 
 
 @pytest.fixture

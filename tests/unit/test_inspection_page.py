@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -187,23 +188,55 @@ def attention_of(block: str, words: str, looks: dict[str, str]) -> Inspection:
 
 
 def test_what_tells_two_texts_apart() -> None:
-    tired = attention_of("encoder.1.self", "the animal and street it is tired", {"it": "animal", "tired": "is"})
-    wide = attention_of("encoder.1.self", "the animal and street it is wide", {"it": "street", "wide": "is"})
+    tired = attention_of("encoder.1.self", "the animal and street it is tired .", {"it": "animal", "tired": "is"})
+    wide = attention_of("encoder.1.self", "the animal and street it is wide .", {"it": "street", "wide": "is"})
     (turn,) = turns(tired, wide)
-    assert (turn.words, turn.at, turn.head) == (("it", "it"), ("animal", "street"), 0)
-    assert turn.change == pytest.approx(0.8)
+    assert (turn.words, turn.at, turn.heads) == (("it", "it"), ("animal", "street"), [("encoder.1.self", 0)])
+    assert turn.sureness == pytest.approx(0.8)
+    assert not turn.decides  # it is in both
     assert str(turn) == (
         "“it” looks at “animal” (0.80) in the first text, and at “street” (0.80) in the second: "
         "encoder self, layer 1, head 0"
     )
-    other = attention_of("encoder.1.self", "the animal and street it is wide", {"wide": "street"})
-    found = {each.words: str(each) for each in turns(tired, other)}
-    assert "“tired” looks at “is” (0.80) in the first text, and “wide” at “street”" in found[("tired", "wide")]
-    # What only one of the texts has is no place to turn to.
-    at_itself = attention_of("encoder.1.self", "the animal and street it is wide", {"it": "wide", "wide": "is"})
-    assert turns(tired, at_itself) == []
+    other = attention_of("encoder.1.self", "the animal and street it is wide .", {"wide": "street"})
+    first, second = turns(tired, other)
+    assert first.decides  # where the texts differ comes first
+    assert "“tired” looks at “is” (0.80) in the first text, and “wide” at “street”" in str(first)
+    assert (second.words, second.at) == (("it", "it"), ("animal", "the"))
+    # What only one of the texts has is no place to turn to, and punctuation is none either.
+    for at in ("wide", "."):
+        elsewhere = attention_of("encoder.1.self", "the animal and street it is wide .", {"it": at, "wide": "is"})
+        assert turns(tired, elsewhere) == []
     assert turns(tired, tired) == []
     assert turns(tired, attention_of("decoder.0.self", "the", {})) == []
+
+
+def with_heads(*layers: Inspection) -> Inspection:
+    """One inspection whose heads are those of several."""
+    (first,) = (each.attentions[0] for each in layers[:1])
+    together = {
+        name: np.concatenate([getattr(each.attentions[0], name) for each in layers])
+        for name in ("q", "k", "scores", "weights")
+    }
+    return replace(layers[0], attentions=(replace(first, **together),))
+
+
+def test_two_heads_are_named_where_no_single_one_tells_two_texts_apart() -> None:
+    """One looks at the animal, where it is meant, the other at the street."""
+
+    def text(adjective: str, *looks: dict[str, str]) -> Inspection:
+        words = f"the animal and street it is {adjective}"
+        return with_heads(*(attention_of("decoder.1.cross", words, each) for each in looks))
+
+    tired, wide = text("tired", {"it": "animal"}, {"it": "tired"}), text("wide", {"it": "wide"}, {"it": "street"})
+    turn = turns(tired, wide)[0]
+    assert turn.heads == [("decoder.1.cross", 0), ("decoder.1.cross", 1)]
+    assert str(turn) == (
+        "“it” looks at “animal” (0.80) in the first text (decoder cross, layer 1, head 0), "
+        "and at “street” (0.80) in the second (decoder cross, layer 1, head 1)"
+    )
+    wide = text("wide", {"it": "street"}, {"it": "street"})
+    assert turns(tired, wide)[0].heads == [("decoder.1.cross", 0)]  # one is as sure
 
 
 def test_words_that_correspond() -> None:

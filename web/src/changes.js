@@ -3,6 +3,9 @@
 import { folded, shownParts } from "./fold.js";
 
 const MOST_CELLS = 4_000_000; // beyond, no word is looked for, and the first is taken
+const SURE = 0.5; // half of a head's attention: what goes elsewhere as surely as this is an answer
+const NEARLY = 0.1; // by so much two heads, one for each sentence, must be surer than one for both
+const LEAST = 0.01;
 
 /** Pairs [place in one, place in other] of equal texts in order: the longest common subsequence. */
 export function matched(one, other) {
@@ -40,11 +43,16 @@ export function distance(one, other, pairs) {
   return Math.max(0, 1 - common);
 }
 
-/** The places of words, in each, that have an equal one in the other; not those of symbols. */
+/** Whether a part is a word's, and not a symbol or punctuation alone. */
+export function isSpoken({ word, text }) {
+  return word >= 0 && /[\p{L}\p{N}]/u.test(text);
+}
+
+/** The places of words, in each, that have an equal one in the other. */
 export function commonWords(one, other) {
-  const texts = (parts) => new Set(parts.filter((part) => part.word >= 0).map((part) => part.text));
+  const texts = (parts) => new Set(parts.filter(isSpoken).map((part) => part.text));
   const [first, second] = [texts(one), texts(other)];
-  const places = (parts) => new Set(parts.flatMap(({ text }, place) => (first.has(text) && second.has(text) ? [place] : [])));
+  const places = (parts) => parts.flatMap(({ text }, place) => (first.has(text) && second.has(text) ? [place] : []));
   return [places(one), places(other)];
 }
 
@@ -98,39 +106,71 @@ export class Twins {
   compared(attention, twin, head, row, first, second) {
     const one = folded(first, attention.keys, [this.rows[row]], this.columns);
     const two = folded(second, twin.keys, [this.otherRows[this.otherRow(row)]], this.otherColumns);
-    const best = [bestOf(one), bestOf(two)];
-    const elsewhere = !this.columnPairs.some(([i, j]) => i === best[0] && j === best[1]);
-    const turns = elsewhere && this.common.every((places, side) => places.has(best[side]));
-    return { layer: attention.layer, head, one, two, best, turns, change: distance(one, two, this.columnPairs) };
+    return { layer: attention.layer, head, one, two, best: [bestOf(one), bestOf(two)], change: distance(one, two, this.columnPairs) };
   }
 
-  /** Every head for a word, what changes most first; null while something is on its way. */
-  ranking(row) {
+  /** Every head for a word; null while something is on its way. */
+  heads(row) {
     const found = this.layers.flatMap((layer) => layer.heads.map((head) => this.look(layer, head, row)));
-    return found.includes(null) ? null : found.sort((a, b) => b.change - a.change);
+    return found.includes(null) ? null : found;
   }
 
-  /** The word that some head turns most surely from one word to another, and how surely; null while it is on its way. */
+  /** The same, what changes most first. */
+  ranking(row) {
+    return this.heads(row)?.sort((a, b) => b.change - a.change) ?? null;
+  }
+
+  /** Of one head, at which word it looks more in each sentence than in the other, and how much more. */
+  gained({ layer, head, one, two }) {
+    const gains = [Array.from(one), Array.from(two)];
+    for (const [i, j] of this.columnPairs) { gains[0][i] -= two[j]; gains[1][j] -= one[i]; }
+    return [one, two].map((weights, side) => {
+      const at = this.common[side].reduce((best, place) => (gains[side][place] > gains[side][best] ? place : best));
+      return { layer, head, at, weight: weights[at], gain: gains[side][at] };
+    });
+  }
+
+  /** Where a word looks in each sentence, by one head or, where that is surer, by two; null while heads are on their way. */
+  turn(row) {
+    const nothing = { row, looks: [], sureness: 0, decides: false };
+    const heads = this.heads(row);
+    if (heads === null) return null;
+    if (!heads.length || !this.common.every((places) => places.length)) return nothing;
+    const byHead = heads.map((each) => this.gained(each));
+    const surer = (a, b) => (sureness(b) > sureness(a) ? b : a);
+    const alone = byHead.reduce(surer);
+    const two = [0, 1].map((side) => byHead.map((looks) => looks[side]).reduce((a, b) => (b.gain > a.gain ? b : a)));
+    const looks = sureness(alone) >= sureness(two) - NEARLY ? alone : two;
+    if (sureness(looks) <= LEAST) return nothing;
+    const differs = this.rows[row].text !== this.otherRows[this.otherRow(row)].text;
+    return { row, looks, sureness: sureness(looks), decides: differs && sureness(looks) >= SURE };
+  }
+
+  /** The word that turns most surely from one word to another, first of those in which the sentences part; null while it is
+   * on its way. */
   mostTurned() {
     const heads = this.layers.reduce((sum, layer) => sum + layer.heads.length, 0);
-    const nothing = { row: 0, sureness: 0 };
+    const nothing = { row: 0, looks: [], sureness: 0, decides: false };
     if (this.rows.length * this.columns.length * heads > MOST_CELLS) return nothing;
-    const words = this.rowPairs.filter(([i, j]) => this.rows[i].word >= 0 && this.otherRows[j].word >= 0);
-    const scored = words.map(([row]) => [row, this.ranking(row)]);
-    if (scored.some(([, ranking]) => ranking === null)) return null;
-    const best = scored.map(([row, ranking]) => ({ row, sureness: Math.max(0, ...ranking.map(sureness)) }));
-    return best.reduce((most, each) => (each.sureness > most.sureness ? each : most), best[0] ?? nothing);
+    const words = this.rowPairs.filter(([i, j]) => isSpoken(this.rows[i]) && isSpoken(this.otherRows[j]));
+    const found = words.map(([row]) => this.turn(row));
+    return found.includes(null) ? null : found.reduce(moreTelling, nothing);
   }
+}
+
+/** Of two turns, the one that decides, or else that is surer. */
+function moreTelling(a, b) {
+  if (a.decides !== b.decides) return b.decides ? b : a;
+  return b.sureness > a.sureness ? b : a;
+}
+
+function sureness(looks) {
+  return Math.min(...looks.map((look) => look.gain));
 }
 
 /** Of all attentions that look at the text, the block that turns a word most surely; null while they are on their way. */
 export function surestBlock(scenes, number) {
   const found = scenes.map((scene) => [scene.block, new Twins(scene, number).mostTurned()]);
   if (found.some(([, most]) => most === null)) return null;
-  return found.reduce((best, each) => (each[1].sureness > best[1].sureness ? each : best))[0];
-}
-
-/** How surely a head turns: what changes, as far as it knows where it looks in both. */
-export function sureness({ one, two, best, turns, change }) {
-  return turns ? change * Math.min(one[best[0]], two[best[1]]) : 0;
+  return found.reduce((best, each) => (moreTelling(best[1], each[1]) === each[1] ? each : best))[0];
 }

@@ -1,6 +1,6 @@
 // Two sentences side by side: where a chosen word looks in each, and which heads change most.
 import { html, isolated, quoted, short, shown } from "../html.js";
-import { surestBlock, Twins, sureness } from "../changes.js";
+import { surestBlock, Twins } from "../changes.js";
 import { css, inkOn, signedChannels, weightChannels } from "../palette.js";
 import { nameOf } from "../scene.js";
 import { select } from "../selection.js";
@@ -26,18 +26,22 @@ function Difference({ twins, now }) {
   })}</p>`;
 }
 
-/** What the view is for: the head that tells the two apart, in a sentence. */
-function Answer({ twins, row, now, first }) {
+/** What the view is for: the head that tells the two apart, or the two heads, in a sentence; or where the chosen head looks. */
+function Answer({ twins, row, now, turn }) {
   const at = (parts, place, value) => html`${quoted(parts[place].text)} <output data-value=${value}>${shown(value)}</output>`;
   const [one, two] = [twins.rows[row].text, twins.otherRows[twins.otherRow(row)].text];
-  const head = `layer ${now.layer}, head ${now.head}`;
-  const said = html`${quoted(one)} looks most at ${at(twins.columns, now.best[0], now.one[now.best[0]])} in the first sentence, and ${one === two ? "" : html`${quoted(two)} `}at ${at(twins.otherColumns, now.best[1], now.two[now.best[1]])} in the second.`;
-  return html`<${Readout}><strong>${now === first && now.turns ? `What tells the two apart: ${head}.` : now.turns ? `${head}:` : `${head} looks at the same word in both:`}</strong> ${said}<//>`;
+  const name = ({ layer, head }) => `layer ${layer}, head ${head}`;
+  const tells = turn.looks.some((look) => look.layer === now.layer && look.head === now.head);
+  const looks = tells ? turn.looks : now.best.map((place, side) => ({ at: place, weight: (side ? now.two : now.one)[place] }));
+  const apart = tells && name(looks[0]) !== name(looks[1]);
+  const by = (look) => (apart ? ` (${name(look)})` : "");
+  const said = html`${quoted(one)} looks ${tells ? "" : "most "}at ${at(twins.columns, looks[0].at, looks[0].weight)} in the first sentence${by(looks[0])}, and ${one === two ? "" : html`${quoted(two)} `}at ${at(twins.otherColumns, looks[1].at, looks[1].weight)} in the second${by(looks[1])}.`;
+  return html`<${Readout}><strong>${tells ? `What tells the two apart: ${apart ? "two heads" : name(now)}.` : `${name(now)}:`}</strong> ${said}<//>`;
 }
 
 export function Compare({ scene }) {
   const { store, chosen } = scene;
-  const about = "The same word in two sentences. Heads are listed by how much of their attention goes elsewhere in the second; the one that turns most surely from one word to another is shown.";
+  const about = "The same word in two sentences. Heads are listed by how much of their attention goes elsewhere in the second; the one that tells the two apart most surely is shown.";
   const others = store.documents.map((doc, number) => number).filter((number) => number !== scene.number);
   const number = others.includes(chosen.other) ? chosen.other : others[0];
   const doc = store.documents[number];
@@ -49,8 +53,9 @@ export function Compare({ scene }) {
   const row = asked >= 0 ? asked : twins.mostTurned()?.row ?? null;
   const ranking = row === null ? null : twins.ranking(row);
   const ready = ranking !== null && ranking.length > 0;
-  const surest = ready ? ranking.reduce((best, each) => (sureness(each) > sureness(best) ? each : best)) : undefined;
-  const now = ready ? ranking.find((each) => each.layer === chosen.layer && each.head === chosen.head) ?? surest : undefined;
+  const turn = ready ? twins.turn(row) : null;
+  const is = ({ layer, head }) => (each) => each.layer === layer && each.head === head;
+  const now = ready ? ranking.find(is(chosen)) ?? ranking.find(is(turn.looks[0] ?? ranking[0])) : undefined;
   if (ranking !== null && !ready) return html`<${View} name="compare" ready=${true} title="Compare" about=${about}><p>The other sentence has no attention of this kind.</p><//>`;
   const cell = (parts, values, best) => html`<td><bdi>${short(parts[best].text, 30)}</bdi> ${shown(values[best], 2)}</td>`;
   return html`<${View} name="compare" ready=${ready} title="Compare" about=${about}>
@@ -60,7 +65,7 @@ export function Compare({ scene }) {
       <label class="choice"><span>word that looks</span><select onchange=${(event) => select({ query: Number(event.currentTarget.value), head: -1 })}>
         ${twins.rows.map((part, place) => html`<option value=${part.tokens[0]} selected=${place === row}>${place + 1}. ${isolated(part.text)}</option>`)}</select></label>
     </div>
-    <${Answer} twins=${twins} row=${row} now=${now} first=${surest} />
+    <${Answer} twins=${twins} row=${row} now=${now} turn=${turn} />
     <h3 dir="auto">${short(scene.doc.text, 120)}</h3><${Strip} columns=${twins.columns} values=${now.one} best=${now.best[0]} />
     <h3 dir="auto">${short(doc.text, 120)}</h3><${Strip} columns=${twins.otherColumns} values=${now.two} best=${now.best[1]} />
     <h3>The difference <span class="quiet">blue: more in the second; orange: less</span></h3><${Difference} twins=${twins} now=${now} />
