@@ -20,7 +20,7 @@ MOST_BYTES = 200_000
 COLOURS = 64
 COMPARE = "#view=compare"
 HEADS = "#view=heads&block=decoder.cross&layer=1"
-NEURON = "#view=neuron&block=decoder.cross&layer=1&head=0&query=13&key=1"
+NEURON = "#view=neuron&block=decoder.cross&layer=1&head=1&query=13&key=1"
 SEARCH = "#view=search"
 
 

@@ -378,7 +378,9 @@ def test_the_word_that_differs_is_compared_first(look: Look, file: Path, inspect
     ]
     pairs = counterparts(*(each.keys for each in attentions))
     change = 1 - sum(min(rows[0][i], rows[1][j]) for i, j in pairs)
-    shown = float(view.locator("tr.chosen [data-change]").get_attribute("data-change"))
+    label = f"layer {surest.first.block.split('.')[1]}, head {surest.first.head}"
+    row = view.locator("tr.chosen").filter(has=view.page.get_by_label(label, exact=True))
+    shown = float(row.locator("[data-change]").get_attribute("data-change"))
     assert shown == pytest.approx(change, abs=1e-5)
 
 

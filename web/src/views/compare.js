@@ -17,26 +17,33 @@ function Strip({ columns, values, best }) {
 }
 
 /** What the second has more of than the first, word by word. */
-function Difference({ twins, now }) {
+function Difference({ twins, pair }) {
   return html`<p class="shaded" dir="auto">${twins.columnPairs.map(([i, j]) => {
     const [one, two] = [twins.columns[i].text, twins.otherColumns[j].text];
-    const value = now.two[j] - now.one[i];
+    const value = pair[1].two[j] - pair[0].one[i];
     const colour = signedChannels(value);
     return html`<span style=${{ background: css(colour), color: inkOn(colour) }} data-difference=${value}>${short(one === two ? one : `${one} / ${two}`, 40)}${Math.abs(value) >= 0.005 ? ` ${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}` : ""}</span> `;
   })}</p>`;
 }
 
 /** What the view is for: the head that tells the two apart, or the two heads, in a sentence; or where the chosen head looks. */
-function Answer({ twins, row, now, turn }) {
-  const at = (parts, place, value) => html`${quoted(parts[place].text)} <output data-value=${value}>${shown(value)}</output>`;
-  const [one, two] = [twins.rows[row].text, twins.otherRows[twins.otherRow(row)].text];
+function Answer({ twins, row, pair, tells }) {
   const name = ({ layer, head }) => `layer ${layer}, head ${head}`;
-  const tells = turn.looks.some((look) => look.layer === now.layer && look.head === now.head);
-  const looks = tells ? turn.looks : now.best.map((place, side) => ({ at: place, weight: (side ? now.two : now.one)[place] }));
-  const apart = tells && name(looks[0]) !== name(looks[1]);
+  const apart = pair[0] !== pair[1];
   const by = (look) => (apart ? ` (${name(look)})` : "");
-  const said = html`${quoted(one)} looks ${tells ? "" : "most "}at ${at(twins.columns, looks[0].at, looks[0].weight)} in the first sentence${by(looks[0])}, and ${one === two ? "" : html`${quoted(two)} `}at ${at(twins.otherColumns, looks[1].at, looks[1].weight)} in the second${by(looks[1])}.`;
-  return html`<${Readout}><strong>${tells ? `What tells the two apart: ${apart ? "two heads" : name(now)}.` : `${name(now)}:`}</strong> ${said}<//>`;
+  const at = (parts, { at: place, weight }) => html`${quoted(parts[place].text)} <output data-value=${weight}>${shown(weight)}</output>`;
+  const looks = tells?.looks ?? pair.map(({ one, two, best }, side) => ({ at: best[side], weight: (side ? two : one)[best[side]] }));
+  const [one, two] = [twins.rows[row].text, twins.otherRows[twins.otherRow(row)].text];
+  const said = html`${quoted(one)} looks ${tells ? "" : "most "}at ${at(twins.columns, looks[0])} in the first sentence${by(pair[0])}, and ${one === two ? "" : html`${quoted(two)} `}at ${at(twins.otherColumns, looks[1])} in the second${by(pair[1])}.`;
+  return html`<${Readout}><strong>${tells ? `What tells the two apart: ${apart ? "two heads" : name(pair[0])}.` : `${name(pair[0])}:`}</strong> ${said}<//>`;
+}
+
+/** The head that is shown for each sentence: the chosen one, or what tells the two apart, which may be one head or two. */
+function headsOf(ranking, turn, chosen) {
+  const is = ({ layer, head }) => (each) => each.layer === layer && each.head === head;
+  const picked = ranking.find(is(chosen));
+  const tells = turn.looks.length && turn.looks.every((look) => !picked || is(look)(picked)) ? turn : null;
+  return { tells, pair: tells ? turn.looks.map((look) => ranking.find(is(look))) : Array(2).fill(picked ?? ranking[0]) };
 }
 
 export function Compare({ scene }) {
@@ -54,8 +61,7 @@ export function Compare({ scene }) {
   const ranking = row === null ? null : twins.ranking(row);
   const ready = ranking !== null && ranking.length > 0;
   const turn = ready ? twins.turn(row) : null;
-  const is = ({ layer, head }) => (each) => each.layer === layer && each.head === head;
-  const now = ready ? ranking.find(is(chosen)) ?? ranking.find(is(turn.looks[0] ?? ranking[0])) : undefined;
+  const { tells, pair } = ready ? headsOf(ranking, turn, chosen) : {};
   if (ranking !== null && !ready) return html`<${View} name="compare" ready=${true} title="Compare" about=${about}><p>The other sentence has no attention of this kind.</p><//>`;
   const cell = (parts, values, best) => html`<td><bdi>${short(parts[best].text, 30)}</bdi> ${shown(values[best], 2)}</td>`;
   return html`<${View} name="compare" ready=${ready} title="Compare" about=${about}>
@@ -65,13 +71,13 @@ export function Compare({ scene }) {
       <label class="choice"><span>word that looks</span><select onchange=${(event) => select({ query: Number(event.currentTarget.value), head: -1 })}>
         ${twins.rows.map((part, place) => html`<option value=${part.tokens[0]} selected=${place === row}>${place + 1}. ${isolated(part.text)}</option>`)}</select></label>
     </div>
-    <${Answer} twins=${twins} row=${row} now=${now} turn=${turn} />
-    <h3 dir="auto">${short(scene.doc.text, 120)}</h3><${Strip} columns=${twins.columns} values=${now.one} best=${now.best[0]} />
-    <h3 dir="auto">${short(doc.text, 120)}</h3><${Strip} columns=${twins.otherColumns} values=${now.two} best=${now.best[1]} />
-    <h3>The difference <span class="quiet">blue: more in the second; orange: less</span></h3><${Difference} twins=${twins} now=${now} />
+    <${Answer} twins=${twins} row=${row} pair=${pair} tells=${tells} />
+    <h3 dir="auto">${short(scene.doc.text, 120)}</h3><${Strip} columns=${twins.columns} values=${pair[0].one} best=${pair[0].best[0]} />
+    <h3 dir="auto">${short(doc.text, 120)}</h3><${Strip} columns=${twins.otherColumns} values=${pair[1].two} best=${pair[1].best[1]} />
+    <h3>The difference <span class="quiet">blue: more in the second; orange: less</span></h3><${Difference} twins=${twins} pair=${pair} />
     <h3>Heads by how much they change <span class="quiet">${nameOf(scene.block)}</span></h3>
     <div class="wide" tabindex="0" role="region" aria-label="Heads by how much they change"><table class="numbers ranking"><thead><tr><th scope="col">layer</th><th scope="col">head</th><th scope="col">change</th><th scope="col">looks most at</th><th scope="col">in the other</th></tr></thead>
-    <tbody>${ranking.slice(0, MOST_HEADS).map((each) => html`<tr class=${each === now ? "chosen" : ""}><td>${each.layer}</td>
+    <tbody>${ranking.slice(0, MOST_HEADS).map((each) => html`<tr class=${pair.includes(each) ? "chosen" : ""}><td>${each.layer}</td>
       <td><button type="button" onclick=${() => select({ layer: each.layer, head: each.head, query: twins.rows[row].tokens[0] })} aria-label=${`layer ${each.layer}, head ${each.head}`}>${each.head}</button></td>
       <td class="bar" data-change=${each.change}><span style=${{ "--share": each.change }}>${shown(each.change)}</span></td>
       ${cell(twins.columns, each.one, each.best[0])}${cell(twins.otherColumns, each.two, each.best[1])}</tr>`)}</tbody></table></div>`}
