@@ -48,7 +48,7 @@ function headsOf(ranking, turn, chosen) {
 
 export function Compare({ scene }) {
   const { store, chosen } = scene;
-  const about = "The same word in two sentences. Heads are listed by how much of their attention goes elsewhere in the second; the one that tells the two apart most surely is shown.";
+  const about = "The same word in two sentences. Heads are listed by how much of their attention goes elsewhere in the second; what tells the two apart most surely is shown: one head, or one for each sentence.";
   const others = store.documents.map((doc, number) => number).filter((number) => number !== scene.number);
   const number = others.includes(chosen.other) ? chosen.other : others[0];
   const doc = store.documents[number];
