@@ -98,7 +98,7 @@ def comparisons(call: Call, folder: Path, run: Path, test: dict[str, Path], give
     call("train", recipe(folder, "", pair), "--data", folder, "--out", alone, *few).done()
     also = ["--also", test["counts"], "--also", test["colour"]]
     found = json.loads(call("compare", alone, run, *given, *also, "--json").done().out)
-    mine, several = (one["scores"]["bleu"]["score"] for one in found["runs"])
+    mine, several = (one["scores"]["bleu"] for one in found["runs"])
     assert several == bleu
     assert mine < bleu
     assert found["runs"][1]["against_first"]["bleu"]["p_value"] < 0.01
