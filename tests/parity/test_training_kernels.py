@@ -24,7 +24,6 @@ from regard.native.training import TrainingKernels, training_kernels
 from regard.nn import fused
 from regard.nn.attention import attend, join_heads, split_heads
 from regard.nn.dropout import dropout
-from regard.nn.linear import linear
 from regard.nn.loss import Objective, Smoothing, linear_cross_entropy
 from regard.tasks.sequence_loss import sequence_loss
 from regard.train.config import TrainConfig
@@ -427,10 +426,13 @@ def test_the_bits_are_the_same_again_and_for_any_number_of_threads(monkeypatch: 
 def test_what_is_no_product_of_matrices_is_left_to_torch():
     """Which broadcasts, or says what is wrong."""
     x, weight = torch.randn(4000, 7, requires_grad=True), torch.randn(32, 7)
-    with fused.using(training_kernels()):
-        assert torch.equal(linear(x, weight, torch.ones(1)), F.linear(x, weight, torch.ones(1)))
-        with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
-            linear(x, torch.randn(32, 8))
+    kernels = training_kernels()
+    assert kernels is not None
+    with fused.using(kernels):
+        assert fused.takes_product(x, weight, torch.ones(32)) is (kernels if kernels.multiplies else None)
+        assert fused.takes_product(x, weight, torch.ones(1)) is None
+        assert fused.takes_product(x, torch.randn(32, 8), None) is None
+        assert fused.takes_product(x[:5], weight, None) is None  # small
 
 
 def test_tensors_in_any_layout_have_the_loss_and_gradients_of_torch():

@@ -151,9 +151,12 @@ assert os.waitpid(child, 0)[1] == 0
 def test_nothing_is_read_or_written_out_of_bounds(tmp_path: Path):
     """Every kernel and the engine under the address and undefined-behaviour sanitizers."""
     path = build.build(tmp_path / "library.so", build.SANITIZED)
-    runtime = subprocess.run(
-        [*build.find_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    runtime = " ".join(
+        subprocess.run(
+            [*build.find_compiler(), f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so.6")  # with the latter the sanitizer knows torch's exceptions
+    )
     environment = os.environ | {
         "LD_PRELOAD": runtime,
         "ASAN_OPTIONS": "detect_leaks=0",  # Python's own
