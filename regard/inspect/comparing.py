@@ -108,13 +108,15 @@ def turns_of(layers: Sequence[tuple[Attention, Attention]]) -> list[Turn]:
         for i, j in counterparts(one.queries, other.queries)
         if is_spoken(one.queries, i) and is_spoken(other.queries, j)
     ]
-    found = (turn_of(layers, row) for row in rows)
+    columns, common = counterparts(one.keys, other.keys), common_words(one.keys, other.keys)
+    if not all(common):
+        return []
+    found = (turn_of(list(looks(layers, row, columns, common))) for row in rows)
     return [turn for turn in found if turn is not None]
 
 
-def turn_of(layers: Sequence[tuple[Attention, Attention]], row: tuple[int, int]) -> Turn | None:
+def turn_of(by_head: Sequence[tuple[Look, Look]]) -> Turn | None:
     """Of one word; None where nothing turns it."""
-    by_head = list(looks(layers, row))
     if not by_head:
         return None
     alone = max((Turn(*pair) for pair in by_head), key=lambda turn: turn.sureness)
@@ -123,12 +125,13 @@ def turn_of(layers: Sequence[tuple[Attention, Attention]], row: tuple[int, int])
     return turn if turn.sureness > LEAST else None
 
 
-def looks(layers: Sequence[tuple[Attention, Attention]], row: tuple[int, int]) -> Iterator[tuple[Look, Look]]:
-    """Of each head, at which word it looks more in the first text, and at which in the second."""
-    one, other = layers[0]
-    columns, common = counterparts(one.keys, other.keys), common_words(one.keys, other.keys)
-    if not all(common):
-        return
+def looks(
+    layers: Sequence[tuple[Attention, Attention]],
+    row: tuple[int, int],
+    columns: Sequence[tuple[int, int]],
+    common: tuple[list[int], list[int]],
+) -> Iterator[tuple[Look, Look]]:
+    """Of each head, at which of the common words it looks more in the first text, and at which in the second."""
     for first, second in layers:
         for head in range(min(first.heads, second.heads)):
             weights = first.weights[head, row[0]], second.weights[head, row[1]]
