@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import ConfigError, RunError
+from regard.errors import RunError
 from regard.files import write_atomically
 
 if TYPE_CHECKING:
@@ -130,15 +130,6 @@ def describe() -> dict[str, Any]:
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }
-
-
-def choose_precision(wanted: str) -> str:
-    """fp32 or bf16. auto takes bf16 where the processor multiplies it in hardware and a child has survived doing so."""
-    if wanted == "bf16" and not bf16_works():
-        raise ConfigError("train.precision='bf16' does not work on this processor; set it to 'auto' or 'fp32'")
-    if wanted != "auto":
-        return wanted
-    return "bf16" if "amx_bf16" in cpu_flags() and bf16_works() else "fp32"
 
 
 def cpu_flags() -> frozenset[str]:

@@ -25,11 +25,13 @@ FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-fno-math-errno",
 SANITIZED = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 """Flags of a library whose every access and every operation is checked."""
 AVX2, AVX512 = ("-mavx2", "-mfma"), ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni")
+AMX = ("-mavx512bf16", "-mamx-tile", "-mamx-int8", "-mamx-bf16")
 PLAIN = {"plain": ("plain C", ())}
 X86 = {
     "avx2": ("AVX2", AVX2),
     "avxvnni": ("AVX-VNNI", (*AVX2, "-mavxvnni")),
     "avx512vnni": ("AVX-512 VNNI", (*AVX2, *AVX512)),
+    "amx": ("AMX", (*AVX2, *AVX512, *AMX)),
 }
 """The kernels that are compiled once for each instruction set: its name, and what the compiler is told."""
 
@@ -71,8 +73,8 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
 
         for table, (name, own) in kernels.items():
             named = [f"-DKERNELS=kernels_{table}", f'-DKERNELS_NAME="{name}"']
-            named += [f"-DTRAINING=training_{table}", f"-DPRODUCTS=products_{table}"]
-            for source in ("kernels", "training", "products"):
+            named += [f"-D{each.upper()}={each}_{table}" for each in ("training", "products", "rounded")]
+            for source in ("kernels", "training", "products", "rounded"):
                 compiled(f"{source}.c", f"{source}_{table}", [*own, *named])
         for source in ("pool", "shortlist", "model", "search", "train", "native"):
             compiled(f"{source}.c", source, [f'-DBUILT_FROM="{sources_hash()}"'])

@@ -23,13 +23,20 @@ from regard.native.build import LIBRARY as BUILT
 from regard.native.build import sources_hash
 
 Pointer = c_void_p
+AVX512 = {"avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"}
 NEEDED = {
-    "AVX-512 VNNI": {"avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"},
+    "AMX": AVX512 | {"avx512_bf16", "amx_tile", "amx_int8", "amx_bf16"},
+    "AVX-512 VNNI": AVX512,
     "AVX-VNNI": {"avx2", "fma", "avx_vnni"},
     "AVX2": {"avx2", "fma"},
 }
 """What /proc/cpuinfo calls the instructions of each set; one that lacks them is not tried."""
-ERRORS = {-1: "out of memory", -2: "an argument is out of range", -3: "a position is beyond the table"}
+ERRORS = {
+    -1: "out of memory",
+    -2: "an argument is out of range",
+    -3: "a position is beyond the table",
+    -4: "no such instructions",
+}
 LIBRARY = Path(os.environ.get("REGARD_NATIVE_LIBRARY", BUILT))
 """The package's own, or another build of the same sources, such as one with sanitizers."""
 PROBE = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).rg_self_check(int(sys.argv[2])))"
@@ -80,6 +87,7 @@ SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "rg_built_from": (c_char_p, ()),
     "rg_instruction_sets": (c_int, ()),
     "rg_instruction_set": (c_char_p, (c_int,)),
+    "rg_prepare": (c_int, (c_int,)),
     "rg_self_check": (c_int, (c_int,)),
     "rg_model_new": (c_void_p, (POINTER(Weights), c_int, c_int)),
     "rg_model_free": (None, (c_void_p,)),
@@ -107,7 +115,7 @@ SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "rg_search_take": (None, (c_void_p, Pointer, Pointer)),
     "rg_search_written": (c_int, (c_void_p, c_int64, c_int, Pointer, c_int)),
     "rg_train_threads": (None, (c_void_p,) * 3),
-    "rg_train_multiplies": (c_int, (c_int,)),
+    "rg_train_multiplies": (c_int, (c_int, c_int)),
     "rg_train_multiply": (c_int, (c_int, c_int, c_void_p)),
     "rg_train_attend": (c_int, (c_int, c_int, *(Pointer,) * 3)),
     "rg_train_attend_back": (c_int, (c_int, c_int, *(Pointer,) * 6)),
@@ -186,7 +194,8 @@ def working_sets(path: Path = LIBRARY, cache: Path | None = None) -> tuple[int, 
 
     A virtual machine may advertise what it traps, which kills the process, so each is tried in a child, once.
     """
-    names, flags = instruction_sets(library() if path == LIBRARY else opened(path)), cpu_flags()
+    loaded, flags = library() if path == LIBRARY else opened(path), cpu_flags()
+    names = instruction_sets(loaded)
     folder = cache or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "regard"
     content = hashlib.sha256(path.read_bytes()).hexdigest()
     machine = json.dumps([platform.machine(), platform.release(), sorted(flags), content])
@@ -194,13 +203,18 @@ def working_sets(path: Path = LIBRARY, cache: Path | None = None) -> tuple[int, 
     with suppress(OSError, ValueError, KeyError, TypeError):
         before = tuple(names.index(name) for name in json.loads(noted.read_text())["works"])
         if before[-1:] == (len(names) - 1,):  # plain C works everywhere
-            return before
+            return prepared(loaded, before)
     wanted = [number for number, name in enumerate(names) if not flags or NEEDED.get(name, set()) <= flags]
     found = [number for number in wanted if names[number] not in NEEDED or works(path, number)]
     with suppress(OSError, RunError):  # a cache that cannot be written costs a moment next time
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(noted, json.dumps({"works": [names[number] for number in found]}).encode())
-    return tuple(found)
+    return prepared(loaded, found)
+
+
+def prepared(library: ctypes.CDLL, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Those whose registers the system gives this process."""
+    return tuple(number for number in numbers if library.rg_prepare(number) == 0)
 
 
 def works(path: Path, number: int) -> bool:

@@ -38,7 +38,7 @@ class Product(ctypes.Structure):
     """`rg_product` of native.h."""
 
     _fields_ = (
-        *((name, ctypes.c_int32) for name in ("rows", "columns", "inner", "add", "relu")),
+        *((name, ctypes.c_int32) for name in ("rows", "columns", "inner", "add", "relu", "bf16")),
         *((name, ctypes.c_int64) for name in ("left_row", "left_column", "right_row", "right_column", "out_row")),
         *((name, ctypes.c_void_p) for name in ("left", "right", "bias", "out")),
     )
@@ -50,16 +50,14 @@ def address(tensor: Tensor | None, column: int = 0) -> int | None:
 
 
 class TrainingKernels:
-    """`nn.fused.Kernels`, by one instruction set."""
+    """`nn.fused.Kernels`, by one instruction set; products in fp32, or of factors rounded to bf16."""
 
-    def __init__(self, library: ctypes.CDLL, instruction_set: int) -> None:
-        self.library, self.instruction_set = library, instruction_set
-        self.name = f"native ({native.instruction_sets(library)[instruction_set]})"
-        self.multiplies = (
-            bool(library.rg_train_multiplies(instruction_set)) and cpu_says("vendor_id") not in FAST_LIBRARY
-        )
-        if self.multiplies:
-            self.name = f"{self.name[:-1]}, products too)"
+    def __init__(self, library: ctypes.CDLL, instruction_set: int, precision: str = "fp32") -> None:
+        self.library, self.instruction_set, self.precision = library, instruction_set, precision
+        name = native.instruction_sets(library)[instruction_set]
+        has_products = bool(library.rg_train_multiplies(instruction_set, precision == "bf16"))
+        self.multiplies = has_products and (precision == "bf16" or cpu_says("vendor_id") not in FAST_LIBRARY)
+        self.name = f"native ({name}{', products too' if self.multiplies else ''})"
 
     def _call(self, function: str, *arguments: Any) -> None:
         native.checked(getattr(self.library, function)(self.instruction_set, torch.get_num_threads(), *arguments))
@@ -83,7 +81,7 @@ class TrainingKernels:
         held = None if bias is None else bias.contiguous()
         steps = (*left.stride(), *right.stride(), out.stride(0))
         places = (address(left), address(right), address(held), address(out))
-        product = Product(rows, columns, inner, add, relu, *steps, *places)
+        product = Product(rows, columns, inner, add, relu, self.precision == "bf16", *steps, *places)
         self._call("rg_train_multiply", ctypes.byref(product))
 
     def attend(
@@ -183,8 +181,9 @@ def parts(queries: Tensor, memory: Tensor | None) -> tuple[int | None, int | Non
 
 
 @functools.cache
-def training_kernels() -> TrainingKernels | None:
-    """The best that this processor runs; None where the library is not built, or there are no threads to share."""
+def training_kernels(precision: str = "fp32") -> TrainingKernels | None:
+    """The best that this processor runs; None where the library is not built, there are no threads to share, or, for
+    bf16, it has no instructions for such products."""
     try:
         library = native.library()
         best = native.working_sets()[0]
@@ -195,10 +194,11 @@ def training_kernels() -> TrainingKernels | None:
         return None
     runtime = [getattr(here, name) for name in RUNTIME]
     library.rg_train_threads(*(ctypes.cast(function, ctypes.c_void_p) for function in runtime))
-    return TrainingKernels(library, best)
+    kernels = TrainingKernels(library, best, precision)
+    return kernels if kernels.multiplies or precision == "fp32" else None
 
 
-def kernels_in_use() -> str:
+def kernels_in_use(precision: str = "fp32") -> str:
     """What training uses, by its name."""
-    kernels = training_kernels()
+    kernels = training_kernels(precision)
     return "torch" if kernels is None else kernels.name

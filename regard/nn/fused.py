@@ -33,6 +33,8 @@ class Kernels(Protocol):
     what is passed."""
 
     name: str
+    precision: str
+    """What the factors of products are rounded to: fp32, that is not at all, or bf16. All else is fp32."""
     multiplies: bool
     """Whether products are among them; else torch's are as fast."""
 
@@ -134,6 +136,11 @@ def using(kernels: Kernels | None) -> Generator[None]:
         yield
     finally:
         install(before)
+
+
+def rounds() -> bool:
+    """Whether the kernels in use multiply factors that are rounded to bf16."""
+    return _installed is not None and _installed.precision == "bf16"
 
 
 def takes(*tensors: Tensor | None) -> Kernels | None:

@@ -10,9 +10,10 @@ from torch import nn
 from regard.config import Config, architecture_of, limits_of, task_of
 from regard.data.batching import check_budget
 from regard.errors import ConfigError
-from regard.hardware import choose_precision, refuse_beyond_memory
+from regard.hardware import refuse_beyond_memory
 from regard.loading import packed_rows, window_length
 from regard.session.costs import longest_pass, memory_needed, shapes_for
+from regard.session.precision import choose_precision
 from regard.text.vocabulary import LEAST, entries_left
 
 

@@ -26,7 +26,8 @@ from regard.session.checks import refuse_misfits
 from regard.session.costs import shapes_for
 from regard.session.extending import changed_limits, noted, refuse_end_behind, refuse_other_settings
 from regard.session.order import Order, origin_of, plain, settled
-from regard.session.resuming import note_platform, precision_for, relocated
+from regard.session.precision import precision_for
+from regard.session.resuming import note_platform, relocated
 from regard.session.starting import note_of, taken
 from regard.text.tokenizer import Tokenizer
 from regard.text.word_vectors import WordVectorsConfig
@@ -143,7 +144,7 @@ def noted_vectors(order: Order, meta: Mapping[str, Any], run: RunDirectory, begu
 
 
 def platform_of(plan: Plan) -> dict[str, Any]:
-    return hardware.describe() | {"precision": plan.precision, "kernels": kernels_in_use()}
+    return hardware.describe() | {"precision": plan.precision, "kernels": kernels_in_use(plan.precision)}
 
 
 def save_new(order: Order, plan: Plan, run: RunDirectory, console: Console) -> None:

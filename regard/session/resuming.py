@@ -9,10 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from regard import hardware
 from regard.config import Config
 from regard.data.rows import LENGTHS, beside
-from regard.errors import RunError
 from regard.text.corpus import file_sha256
 
 MAY_CHANGE = frozenset({"train.max_minutes", "train.tensorboard"})
@@ -51,19 +49,6 @@ def moved_vectors(config: dict[str, Any], asked: Config, hashes: Mapping[str, st
         return {}
     config["word_vectors"]["file"] = new
     return {old: new}
-
-
-def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:
-    """fp32 or bf16; a run goes on with what it began with, or not at all."""
-    began = saved["platform"].get("precision") if saved is not None else None
-    if began is None:
-        return hardware.choose_precision(config.train.precision)
-    if began == "bf16" and not hardware.bf16_works():
-        raise RunError(
-            "The run began with bf16, which does not work on this processor. Resume it where it does, or train anew "
-            "with train.precision=fp32 in another --out."
-        )
-    return began
 
 
 def note_platform(old: Mapping[str, Any], new: Mapping[str, Any], console: Console) -> None:

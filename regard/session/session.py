@@ -104,7 +104,7 @@ class Session:
                 discard(self.run.results)
             page = LiveReport(self.run, self.console, self.config.train.checkpoint_every)
             reporter.watchers.append(page.step)
-            with fused.using(training_kernels()):
+            with fused.using(training_kernels(self.precision)):
                 progress = loop.run_to_end()
         self.console.print(f"ended at step {progress.step:,}: {progress.ended}", highlight=False)
         load_parameters(model, loop.final_weights())
@@ -149,7 +149,7 @@ class Session:
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)
         passes = counted(round(epochs), "epochs") if epochs >= 1 else "less than an epoch"
-        speed = hardware.matrix_speed(partial(fused.multiply, training_kernels()))
+        speed = hardware.matrix_speed(partial(fused.multiply, training_kernels(self.precision)))
         seconds = seconds_needed(self.config, self.shapes, self.paper, speed)
         parameters, frozen = parameters_in(self.paper), parameters_in(self.paper) - trainable_in(self.paper)
         of_them = f" ({frozen:,} frozen)" if frozen else ""

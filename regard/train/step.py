@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.nn import fused
 from regard.nn.loss import Loss, Objective
 from regard.tasks.interface import TaskBatch
 
@@ -36,7 +37,9 @@ def seed_step(seed: int, step: int) -> None:
 
 
 def precision_context(precision: str) -> AbstractContextManager[object]:
-    return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else nullcontext()
+    """Where compiled kernels round the factors of products themselves, torch has nothing to do for it."""
+    by_torch = precision == "bf16" and not fused.rounds()
+    return torch.autocast("cpu", dtype=torch.bfloat16) if by_torch else nullcontext()
 
 
 def accumulate_gradient(

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import regard
-from regard import hardware
 from regard.checkpoint import load_weights
 from regard.data.store import Store
 from regard.demo import own_name
 from regard.loading import load_trained
 from regard.models import ARCHITECTURES
+from regard.session import precision
 from regard.text.tokenizer import Tokenizer
 from tests.e2e.toolbox import (
     SMALL,
@@ -429,10 +429,10 @@ def test_a_run_keeps_its_precision(call: Call, tiny_run: Path, tmp_path: Path, m
     """Where it is resumed does not decide what "auto" was."""
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     document = json.loads((run / "config.json").read_text())
-    assert document["platform"]["precision"] == "fp32"
+    assert document["platform"]["precision"] == precision.choose_precision("auto")
     document["platform"]["precision"] = "bf16"
     (run / "config.json").write_text(json.dumps(document))
-    monkeypatch.setattr(hardware, "bf16_works", lambda: False)
+    monkeypatch.setattr(precision, "bf16_works", lambda: False)
     call("train", "--out", run, "--resume").refusal("began with bf16", "does not work", "train.precision=fp32")
 
 

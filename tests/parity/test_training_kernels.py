@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -28,7 +27,7 @@ from regard.nn.loss import Objective, Smoothing, linear_cross_entropy
 from regard.tasks.sequence_loss import sequence_loss
 from regard.train.config import TrainConfig
 from regard.train.optimizer import build_optimizer
-from regard.train.step import seed_step, train_step
+from regard.train.step import precision_context, seed_step, train_step
 from tests.native_engine import LIBRARY, SETS, each_set, needs_native
 
 pytestmark = needs_native
@@ -38,9 +37,9 @@ LENGTHS = st.integers(1, 37)
 TOLERANCE = {"rtol": 1e-4, "atol": 2e-6}
 
 
-def kernels_of(instruction_set: int) -> TrainingKernels:
+def kernels_of(instruction_set: int, precision: str = "fp32") -> TrainingKernels:
     assert training_kernels() is not None  # which also gives the library its threads
-    return TrainingKernels(LIBRARY, instruction_set)
+    return TrainingKernels(LIBRARY, instruction_set, precision)
 
 
 def gradients(result: Tensor, inputs: list[Tensor], seed: int) -> list[Tensor]:
@@ -61,12 +60,25 @@ def random_mask(shape: tuple[int, ...]) -> Tensor:
     return (torch.rand(shape) > 0.4) & (torch.rand(*shape[:-1], 1) > 0.2)
 
 
-MULTIPLYING = {name: number for name, number in SETS.items() if LIBRARY.rg_train_multiplies(number)}
-each_multiplying_set = pytest.mark.parametrize(
-    "instruction_set",
-    MULTIPLYING.values() or [pytest.param(0, marks=pytest.mark.skip(reason="products are left to torch here"))],
+MULTIPLYING = {
+    f"{name}-{precision}": (number, precision)
+    for name, number in SETS.items()
+    for precision in ("fp32", "bf16")
+    if LIBRARY.rg_train_multiplies(number, precision == "bf16")
+}
+each_way_of_multiplying = pytest.mark.parametrize(
+    ("instruction_set", "precision"),
+    MULTIPLYING.values() or [pytest.param(0, "", marks=pytest.mark.skip(reason="products are left to torch here"))],
     ids=list(MULTIPLYING) or ["none"],
 )
+in_bf16 = pytest.mark.skipif(
+    training_kernels("bf16") is None, reason="no compiled kernels multiply bf16 on this processor"
+)
+
+
+def rounded(factor: Tensor, precision: str) -> Tensor:
+    """As it enters a product, in double precision, in which products of two such numbers are exact."""
+    return (factor.bfloat16() if precision == "bf16" else factor).double()
 
 
 def laid_out(matrix: Tensor, layout: str) -> Tensor:
@@ -85,7 +97,7 @@ def laid_out(matrix: Tensor, layout: str) -> Tensor:
     return matrix
 
 
-@each_multiplying_set
+@each_way_of_multiplying
 @settings(max_examples=60)
 @given(
     size=st.tuples(*(st.integers(1, 90),) * 3),
@@ -97,6 +109,7 @@ def laid_out(matrix: Tensor, layout: str) -> Tensor:
 )
 def test_products_are_those_of_torch(
     instruction_set: int,
+    precision: str,
     size: tuple[int, int, int],
     layouts: tuple[str, str],
     has_bias: bool,
@@ -104,7 +117,7 @@ def test_products_are_those_of_torch(
     relu: bool,
     seed: int,
 ):
-    kernels = kernels_of(instruction_set)
+    kernels = kernels_of(instruction_set, precision)
     torch.manual_seed(seed)
     rows, inner, columns = size
     left, right, before = torch.randn(rows, inner), torch.randn(inner, columns), torch.randn(rows, columns)
@@ -113,25 +126,27 @@ def test_products_are_those_of_torch(
     beside = out._base
     assert beside is not None
     kernels.multiply(laid_out(left, layouts[0]), laid_out(right, layouts[1]), out, bias, add=add, relu=relu)
-    wanted = left.double() @ right.double() + (before if add else 0.0) + (0.0 if bias is None else bias)
+    product = rounded(left, precision) @ rounded(right, precision)
+    wanted = product + (before if add else 0.0) + (0.0 if bias is None else bias)
     torch.testing.assert_close(out.double(), wanted.relu() if relu else wanted, rtol=1e-5, atol=1e-5 * inner**0.5)
     assert beside[:, :3].isnan().all()  # nothing is written where nothing belongs
     assert beside[:, columns + 3 :].isnan().all()
 
 
-@each_multiplying_set
+@each_way_of_multiplying
 @pytest.mark.parametrize("layouts", [("plain", "turned"), ("plain", "plain"), ("turned", "plain")], ids="-".join)
 @pytest.mark.parametrize("size", [(1013, 521, 71), (71, 521, 1013)], ids=["high", "wide"])
 @pytest.mark.parametrize("add", [False, True], ids=["new", "added"])
 def test_products_of_several_blocks_have_the_same_bits_for_any_threads_and_any_other_rows_and_columns(
     instruction_set: int,
+    precision: str,
     layouts: tuple[str, str],
     size: tuple[int, int, int],
     add: bool,
     monkeypatch: pytest.MonkeyPatch,
 ):
     """Forward, to the gradient of the rows, and to that of the weight: more of all three sizes than a block has."""
-    kernels, (rows, inner, columns) = kernels_of(instruction_set), size
+    kernels, (rows, inner, columns) = kernels_of(instruction_set, precision), size
     torch.manual_seed(11)
     left, right = laid_out(torch.randn(rows, inner), layouts[0]), laid_out(torch.randn(inner, columns), layouts[1])
     bias, before = torch.randn(columns), torch.randn(rows, columns)
@@ -140,7 +155,7 @@ def test_products_of_several_blocks_have_the_same_bits_for_any_threads_and_any_o
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
         found.append(before.clone())
         kernels.multiply(left, right, found[-1], bias, add=add, relu=True)
-    wanted = left.double() @ right.double() + bias + (before if add else 0.0)
+    wanted = rounded(left, precision) @ rounded(right, precision) + bias + (before if add else 0.0)
     torch.testing.assert_close(found[0].double(), wanted.relu(), rtol=1e-4, atol=3e-4)
     assert all(torch.equal(found[0], other) for other in found[1:])
     for own, others in ((slice(0, 1), slice(0, 1)), (slice(3, 20), slice(1, 70)), (slice(30, 61), slice(40, 57))):
@@ -149,23 +164,46 @@ def test_products_of_several_blocks_have_the_same_bits_for_any_threads_and_any_o
         assert torch.equal(part, found[0][own, others])
 
 
-@each_multiplying_set
+class RoundedLinear(torch.autograd.Function):
+    """xWᵀ + b as three products of rounded factors, whatever autograd would make of the rounding."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, precision: str) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.precision, ctx.has_bias = precision, bias is not None
+        product = rounded(x, precision) @ rounded(weight, precision).t()
+        return (product if bias is None else product + bias).float()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (d_out,), (x, weight) = gradients, ctx.saved_tensors
+        d_rounded = rounded(d_out, ctx.precision)
+        d_weight = d_rounded.flatten(0, -2).t() @ rounded(x, ctx.precision).flatten(0, -2)
+        d_bias = d_out.double().flatten(0, -2).sum(0).float() if ctx.has_bias else None
+        return (d_rounded @ rounded(weight, ctx.precision)).float(), d_weight.float(), d_bias, None
+
+
+rounded_linear: Any = RoundedLinear.apply
+
+
+@each_way_of_multiplying
 @settings(max_examples=20)
 @given(rows=st.integers(1, 40), inputs=st.integers(1, 40), outputs=st.integers(1, 40), seed=SEEDS)
 @pytest.mark.parametrize("has_bias", [False, True])
 def test_a_projection_is_that_of_torch(
-    instruction_set: int, has_bias: bool, rows: int, inputs: int, outputs: int, seed: int
+    instruction_set: int, precision: str, has_bias: bool, rows: int, inputs: int, outputs: int, seed: int
 ):
-    kernels = kernels_of(instruction_set)
+    kernels = kernels_of(instruction_set, precision)
     torch.manual_seed(seed)
     x = torch.randn(2, rows, inputs, requires_grad=True)
     weight = torch.randn(outputs + 3, inputs, requires_grad=True)
     bias = torch.randn(outputs, requires_grad=True) if has_bias else None
     given = [x, weight, *([bias] if bias is not None else [])]
     found = fused.projected(kernels, x, weight[:outputs], bias)  # some rows of a larger matrix
-    same(gradients(found, given, seed), gradients(F.linear(x, weight[:outputs], bias), given, seed))
     positive = fused.projected(kernels, x, weight[:outputs], bias).relu_()  # changed in place, as a layer may do
-    same(gradients(positive, given, seed), gradients(F.linear(x, weight[:outputs], bias).relu(), given, seed))
+    same(gradients(found, given, seed), gradients(rounded_linear(x, weight[:outputs], bias, precision), given, seed))
+    wanted = rounded_linear(x, weight[:outputs], bias, precision).relu()
+    same(gradients(positive, given, seed), gradients(wanted, given, seed))
 
 
 @each_set
@@ -305,6 +343,11 @@ def test_what_is_not_finite_is_not_hidden():
     with torch.no_grad():
         x[1, 2] = torch.nan
     assert fused.rectified(kernels, x, layer)[1].isnan().all()
+    for number, precision in MULTIPLYING.values():
+        left, out = torch.randn(40, 50), torch.empty(40, 60)
+        left[3, 7], left[5, 49] = torch.nan, torch.inf
+        kernels_of(number, precision).multiply(left, torch.ones(50, 60), out)
+        assert (~out.isfinite()).all(1).nonzero().flatten().tolist() == [3, 5]
     logits, results = torch.randn(3, 37), [torch.empty(3), torch.empty(3)]
     logits[1, 36] = torch.nan
     kernels.cross_entropy(logits, torch.zeros(3, dtype=torch.int64), 0.9, *results)
@@ -390,7 +433,29 @@ def test_a_step_has_the_gradients_of_one_by_torch(settings: dict[str, Any]):
     same(list(found.values()), list(plain.values()))
 
 
-def test_in_half_precision_torch_does_the_layers():
+@in_bf16
+@pytest.mark.parametrize("seed", range(3))
+def test_a_step_in_bf16_is_closer_to_one_in_fp32_than_torchs_is(seed: int):
+    """Sums, and all between the products, stay fp32; torch's autocast rounds results too."""
+    torch.manual_seed(seed)
+    model = model_of(width=64, heads=4, feedforward=128).train()
+    wanted, found = step_of(model, None), step_of(model, training_kernels("bf16"))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        by_torch = step_of(model, None)
+    distance = [sum(float((step[name] - wanted[name]).square().sum()) for name in wanted) for step in (found, by_torch)]
+    size = sum(float(each.square().sum()) for each in wanted.values())
+    assert 0 < distance[0] < distance[1] < 0.01 * size
+
+
+@in_bf16
+def test_training_in_bf16_needs_nothing_of_torch():
+    with fused.using(training_kernels("bf16")), precision_context("bf16"):
+        assert not torch.is_autocast_enabled("cpu")
+    with fused.using(training_kernels()), precision_context("bf16"):
+        assert torch.is_autocast_enabled("cpu")
+
+
+def test_under_autocast_torch_does_the_layers():
     """Autocast gives some tensors of a layer in bf16 and others in fp32; the kernels are made for fp32 alone."""
     model, batch = model_of().train(), a_batch(1)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -400,7 +465,7 @@ def test_in_half_precision_torch_does_the_layers():
     assert torch.equal(plain, found)
 
 
-def trained(steps: int, kernels: fused.Kernels | None) -> dict[str, Tensor]:
+def trained(steps: int, kernels: TrainingKernels | None) -> dict[str, Tensor]:
     model = model_of(dropout=0.3).train()
     optimizer = build_optimizer(model, replace(TrainConfig(), peak_rate=1e-3))
     with fused.using(kernels):
@@ -411,8 +476,9 @@ def trained(steps: int, kernels: fused.Kernels | None) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 
-def test_the_bits_are_the_same_again_and_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch):
-    kernels = training_kernels()
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=in_bf16)])
+def test_the_bits_are_the_same_again_and_for_any_number_of_threads(precision: str, monkeypatch: pytest.MonkeyPatch):
+    kernels = training_kernels(precision)
     once = trained(4, kernels)
     again = trained(4, kernels)
     with_threads: Callable[[int], None] = lambda count: monkeypatch.setattr(torch, "get_num_threads", lambda: count)  # noqa: E731

@@ -63,17 +63,6 @@ def test_a_child_that_dies_does_not_work(tmp_path: Path, monkeypatch: pytest.Mon
     assert hardware.bf16_works(tmp_path) is works
 
 
-def test_precision_auto_needs_the_instruction_and_a_surviving_child(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hardware, "cpu_flags", lambda: frozenset({"amx_bf16"}))
-    monkeypatch.setattr(hardware, "bf16_works", lambda: False)
-    assert hardware.choose_precision("auto") == "fp32"
-    monkeypatch.setattr(hardware, "bf16_works", lambda: True)
-    assert hardware.choose_precision("auto") == "bf16"
-    monkeypatch.setattr(hardware, "cpu_flags", lambda: frozenset({"avx2"}))
-    assert hardware.choose_precision("auto") == "fp32"
-    assert hardware.choose_precision("bf16") == "bf16"
-
-
 def test_objects_that_are_kept_are_not_collected_again():
     before = len(gc.get_objects())
     hardware.keep_objects()

@@ -54,7 +54,7 @@ const kernels_t *kernels_of(int number); /* an instruction set's, NULL where the
 
 extern const kernels_t kernels_plain;
 #if defined(__x86_64__)
-extern const kernels_t kernels_avx2, kernels_avxvnni, kernels_avx512vnni;
+extern const kernels_t kernels_avx2, kernels_avxvnni, kernels_avx512vnni, kernels_amx;
 #endif
 
 #endif

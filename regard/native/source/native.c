@@ -3,11 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "kernels.h"
 
 static const kernels_t *const SETS[] = {
 #if defined(__x86_64__)
-    &kernels_avx512vnni, &kernels_avxvnni, &kernels_avx2,
+    &kernels_amx, &kernels_avx512vnni, &kernels_avxvnni, &kernels_avx2,
 #endif
     &kernels_plain};
 #define COUNT ((int)(sizeof SETS / sizeof *SETS))
@@ -19,6 +24,22 @@ int rg_instruction_sets(void) { return COUNT; }
 const char *rg_instruction_set(int number) {
     const kernels_t *kernels = kernels_of(number);
     return kernels ? kernels->name : NULL;
+}
+
+/* Linux gives a process the tiles of AMX, which are large, only when it asks. */
+int rg_prepare(int number) {
+    if (!kernels_of(number)) return RG_UNAVAILABLE;
+#if defined(__x86_64__)
+    enum { ASK_FOR_STATE = 0x1023, TILES = 18 };
+    if (kernels_of(number) != &kernels_amx) return 0;
+#if defined(__linux__)
+    return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILES) ? RG_UNAVAILABLE : 0;
+#else
+    return RG_UNAVAILABLE;
+#endif
+#else
+    return 0;
+#endif
 }
 
 int rg_test_quantise(int set, const float *x, int rows, int width, int16_t *q, float *scales) {
@@ -132,8 +153,35 @@ static float number(uint32_t *seed) { /* between -1 and 1 */
 
 enum { CHECK_ROWS = 7, CHECK_INPUTS = 83, CHECK_OUTPUTS = 64 };
 
+static float rounded_to_bf16(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Whether a training product of factors in bf16 is what it should be; a result of 1 where it is not. */
+static int check_rounded(int set, const float *x, const float *weights) {
+    static float found[CHECK_ROWS * CHECK_OUTPUTS];
+    if (!rg_train_multiplies(set, 1)) return 0;
+    rg_product product = {.rows = CHECK_ROWS, .columns = CHECK_OUTPUTS, .inner = CHECK_INPUTS, .bf16 = 1,
+                          .left_row = CHECK_INPUTS, .left_column = 1, .right_row = CHECK_OUTPUTS, .right_column = 1,
+                          .out_row = CHECK_OUTPUTS, .left = x, .right = weights, .out = found};
+    if (rg_train_multiply(set, 1, &product)) return RG_NO_MEMORY;
+    for (int row = 0; row < CHECK_ROWS; row++)
+        for (int column = 0; column < CHECK_OUTPUTS; column++) {
+            double sum = 0.0;
+            for (int i = 0; i < CHECK_INPUTS; i++)
+                sum += (double)rounded_to_bf16(x[row * CHECK_INPUTS + i]) *
+                       (double)rounded_to_bf16(weights[i * CHECK_OUTPUTS + column]);
+            if (!(fabs(sum - (double)found[row * CHECK_OUTPUTS + column]) <= 1e-4)) return 1;
+        }
+    return 0;
+}
+
 int rg_self_check(int set) {
-    if (!kernels_of(set)) return RG_BAD_ARGUMENT;
+    if (rg_prepare(set)) return RG_UNAVAILABLE;
     static float x[CHECK_ROWS * CHECK_INPUTS], plain[CHECK_ROWS * CHECK_OUTPUTS], found[CHECK_ROWS * CHECK_OUTPUTS];
     static float scales[CHECK_OUTPUTS], bias[CHECK_OUTPUTS], weights[CHECK_INPUTS * CHECK_OUTPUTS];
     static uint8_t quantised[ROUND_UP(CHECK_INPUTS, GROUP) * CHECK_OUTPUTS];
@@ -152,5 +200,5 @@ int rg_self_check(int set) {
         for (int i = 0; i < CHECK_ROWS * CHECK_OUTPUTS; i++)
             if (!(fabsf(plain[i] - found[i]) <= 1e-4f)) return 1;
     }
-    return 0;
+    return check_rounded(set, x, weights);
 }

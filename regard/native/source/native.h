@@ -9,6 +9,7 @@
 #define RG_NO_MEMORY (-1)
 #define RG_BAD_ARGUMENT (-2)
 #define RG_TOO_LONG (-3) /* a position beyond the table */
+#define RG_UNAVAILABLE (-4) /* no such instruction set, or the system refuses its registers */
 
 /* A matrix of `outputs` rows in panels of 64: for each panel, for each input (or group of 4 inputs, of int8) 64 outputs.
  * Absent panels' places hold zero weights. int8 weights are stored plus 128. */
@@ -63,10 +64,10 @@ typedef struct {
 } rg_attention;
 
 /* out = left (rows × inner) · right (inner × columns) + bias; with `relu`, negative results become 0; with `add`, the
- * product is added to `out`. Factors may be transposed: how far on the next row and the next column are is given for each.
- * The columns of `out` are contiguous. */
+ * product is added to `out`; with `bf16`, factors are rounded to it, and sums are fp32 all the same. Factors may be
+ * transposed: how far on the next row and the next column are is given for each. The columns of `out` are contiguous. */
 typedef struct {
-    int32_t rows, columns, inner, add, relu;
+    int32_t rows, columns, inner, add, relu, bf16;
     int64_t left_row, left_column, right_row, right_column, out_row;
     const float *left, *right, *bias; /* bias: NULL where there is none */
     float *out;
@@ -84,6 +85,7 @@ typedef struct rg_search rg_search;
 const char *rg_built_from(void); /* a hash of the sources */
 int rg_instruction_sets(void);                /* how many there are, best first; the last is plain C */
 const char *rg_instruction_set(int number);   /* its name */
+int rg_prepare(int number);                   /* asks the system for its registers; 0 where they may be used */
 int rg_self_check(int number);                /* 0 where it computes what plain C computes; may be an illegal instruction */
 
 rg_model *rg_model_new(const rg_weights *weights, int instruction_set, int threads);
@@ -137,8 +139,8 @@ int rg_search_written(const rg_search *search, int64_t number, int place, int32_
 /* GOMP_parallel, omp_get_thread_num and omp_get_num_threads of the runtime whose threads are to be used; without it
  * there is one thread. */
 void rg_train_threads(rg_parallel_t parallel, rg_number_t number, rg_number_t count);
-/* Whether this instruction set has products. */
-int rg_train_multiplies(int set);
+/* Whether this instruction set has products, of factors in fp32 or rounded to bf16. */
+int rg_train_multiplies(int set, int bf16);
 /* The bits of a result do not depend on the threads, nor on other rows and columns. */
 int rg_train_multiply(int set, int threads, const rg_product *product);
 /* `weights`: sentences × heads × queries × the number of keys rounded up to 16. The gradients have the layout of q, k, v. */

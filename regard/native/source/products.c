@@ -1,8 +1,7 @@
 /* Matrix products of training, compiled once for each instruction set, with PRODUCTS as the name of the table; see
  * training.h. A block of the right factor is brought together so that it is read from front to back and stays in the
  * second-level cache, and so do the rows of the left factor that meet it. */
-#include "training.h"
-
+#include "blocks.h"
 #include "tiles.h"
 
 #if defined(__AVX512F__)
@@ -12,18 +11,11 @@ enum { INNER = 256, ROWS = 480 }; /* of a block: what both factors share, and wh
 /* A thread's scratch: a panel of the right factor, a block of the left one, results of columns that fill no vector. */
 enum { PANEL = INNER * COLUMNS, BLOCK = INNER * ROWS + LANES, BESIDE = ROWS * COLUMNS };
 
-/* A part of the product: its rows, its columns, and the part of the inner width that is summed. */
-typedef struct {
-    int row, rows, column, width, from_inner, inner;
-} block_t;
-
 /* The left factor of a block, and how far on the next tile, row and column of it are. */
 typedef struct {
     const float *first;
     size_t tile, row, column;
 } left_t;
-
-static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* panel[k][column] of the right factor, whose columns are contiguous; 0 up to a whole vector. */
 static void gather_rows(block_t b, const float *from, size_t row, float *panel) {
@@ -89,23 +81,6 @@ static left_t left_of(const rg_product *p, block_t b, float *together) {
     return (left_t){together, (size_t)TILE_ROWS * (size_t)b.inner, 1, TILE_ROWS};
 }
 
-static void copy_rows(block_t b, const float *from, size_t from_row, float *to, size_t to_row) {
-    for (int r = 0; r < b.rows; r++, from += from_row, to += to_row) memcpy(to, from, (size_t)b.width * sizeof *to);
-}
-
-/* Bias and positive part, once a block's sums are whole. */
-static void finish(const rg_product *p, block_t b, float *sums, size_t stride) {
-    float bias[COLUMNS] = {0};
-    if (p->bias) memcpy(bias, p->bias + b.column, (size_t)b.width * sizeof *bias);
-    for (int r = 0; r < b.rows; r++, sums += stride)
-        for (int i = 0; i < b.width; i += LANES) {
-            vector_t sum = load(sums + i);
-            if (p->bias) sum += load(bias + i);
-            if (p->relu) sum = larger(all(0.0f), sum); /* NaN stays NaN */
-            store(sums + i, sum);
-        }
-}
-
 /* Columns that do not fill a vector are summed in `beside`, and copied. */
 static void multiply_block(const rg_product *p, block_t b, left_t left, const float *panel, float *beside) {
     size_t out_row = (size_t)p->out_row;
@@ -116,7 +91,7 @@ static void multiply_block(const rg_product *p, block_t b, left_t left, const fl
     if (is_cut && adds) copy_rows(b, out, out_row, sums, stride);
     product_columns(b.rows, (b.width + LANES - 1) / LANES * LANES, b.inner, left.first, left.tile, left.row, left.column, panel, COLUMNS, sums,
                     stride, adds);
-    if ((p->bias || p->relu) && b.from_inner + b.inner == p->inner) finish(p, b, sums, stride);
+    if (is_to_finish(p, b)) finish(p, b, COLUMNS, sums, stride);
     if (is_cut) copy_rows(b, sums, stride, out, out_row);
 }
 

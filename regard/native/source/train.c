@@ -52,10 +52,13 @@ typedef struct {
     int by_rows, threads;
 } multiplication_t;
 
-int rg_train_multiplies(int set) {
+static const products_t *products_of(int set, int bf16) {
     const training_t *kernels = training_of(set);
-    return kernels && kernels->products->multiply;
+    const products_t *products = kernels ? bf16 ? kernels->rounded : kernels->products : NULL;
+    return products && products->multiply ? products : NULL;
 }
+
+int rg_train_multiplies(int set, int bf16) { return products_of(set, bf16) != NULL; }
 
 static int64_t units_in(int count, int unit) { return ((int64_t)count + unit - 1) / unit; }
 
@@ -87,11 +90,10 @@ static int goes_by_rows(const rg_product *p, const products_t *kernels, int thre
 }
 
 int rg_train_multiply(int set, int threads, const rg_product *p) {
-    if (!rg_train_multiplies(set) || threads < 1 || p->rows < 0 || p->columns < 0 || p->inner < 1)
-        return RG_BAD_ARGUMENT;
+    const products_t *kernels = products_of(set, p->bf16);
+    if (!kernels || threads < 1 || p->rows < 0 || p->columns < 0 || p->inner < 1) return RG_BAD_ARGUMENT;
     if (p->rows == 0 || p->columns == 0) return 0;
     if ((double)p->rows * p->columns * p->inner < FEWEST) threads = 1;
-    const products_t *kernels = training_of(set)->products;
     multiplication_t job = {kernels, p, NULL, goes_by_rows(p, kernels, threads), threads};
     job.scratch = malloc(kernels->scratch * (size_t)threads * sizeof *job.scratch);
     if (!job.scratch) return RG_NO_MEMORY;

@@ -262,7 +262,7 @@ static void cross_entropy(float *logits, int classes, int64_t truth, float extra
     *log_sum = reference + logf(sum);
 }
 
-extern const products_t PRODUCTS;
+extern const products_t PRODUCTS, ROUNDED;
 
 const training_t TRAINING = {attend,    attend_back, drop_add,      relu,     relu_back,
-                             norm,      norm_back,   cross_entropy, &PRODUCTS};
+                             norm,      norm_back,   cross_entropy, &PRODUCTS, &ROUNDED};

@@ -1,4 +1,4 @@
-/* What a training step does: its matrix products (products.c), and between them, a pass over memory each, attention of
+/* What a training step does: its matrix products (products.c, and rounded.c in bf16), and between them, a pass over memory each, attention of
  * short sentences, dropout with the residual sum and the norm behind it, and softmax with cross entropy (training.c). Both
  * are compiled once for each instruction set; train.c shares the work out among threads.
  *
@@ -34,7 +34,7 @@ typedef struct {
 } norm_job_t;
 
 typedef struct {
-    /* These rows of these columns; NULL without AVX-512, where others are as fast. */
+    /* These rows of these columns; NULL where others are as fast. */
     void (*multiply)(const rg_product *product, int first, int last, int begin, int end, float *scratch);
     int rows, columns; /* threads are given multiples of these */
     size_t scratch;    /* numbers of a thread's scratch */
@@ -54,6 +54,7 @@ typedef struct {
     /* Logits to probabilities, minus `extra` at the truth. */
     void (*cross_entropy)(float *logits, int classes, int64_t truth, float extra, float *log_sum, float *chosen);
     const products_t *products;
+    const products_t *rounded; /* of factors rounded to bf16; multiply: NULL where nothing does that in hardware */
 } training_t;
 
 size_t attend_scratch(const rg_attention *a);
