@@ -76,6 +76,9 @@ def bench_train(
         list[str] | None, typer.Option(help="Size of the model: tiny, small or base; repeatable.", metavar="NAME")
     ] = None,
     batch_tokens: Annotated[int, typer.Option(help="Tokens per side of a batch.", min=1)] = 4096,
+    precision: Annotated[
+        str, typer.Option(help="fp32, bf16, or auto: bf16 where `regard train` takes it by itself.")
+    ] = "fp32",
     seconds: Annotated[float, typer.Option(help="Seconds per implementation and round.")] = 20.0,
     rounds: Rounds = 3,
     plot: Picture = None,
@@ -89,7 +92,8 @@ def bench_train(
     from regard.bench import train
 
     folder = data or Path(os.environ.get("REGARD_DATA") or "data")
-    results = train.bench_training(folder, seconds, rounds, console(False), shape or ["tiny"], batch_tokens)
+    shapes = shape or ["tiny"]
+    results = train.bench_training(folder, seconds, rounds, console(False), shapes, batch_tokens, precision)
     shown(results, train.table, train.plots, plot, as_json)
 
 

@@ -32,8 +32,11 @@ BYTES = 256 << 20
 SEED = 1
 OURS = "fp32, regard"
 """By the compiled kernels of training; the others are torch's."""
-PRECISIONS = ("fp32", OURS, "int8", "bf16")
+ROUNDED = "bf16, regard"
+"""By the compiled kernels too, which take factors in fp32 and round them."""
+KINDS = ("fp32", OURS, "int8", "bf16", ROUNDED)
 NO_PRODUCTS = "training leaves products to torch here"
+NO_ROUNDED = "no compiled kernels for bf16 on this processor"
 NO_BF16 = "this processor does not run bf16 (a child that tried was ended)"
 
 
@@ -42,13 +45,22 @@ class Peaks:
     """The best of all shapes, in operations a second, and bytes a second of reading; 0 where it was not measured."""
 
     fp32: float
+    bf16: float
     int8: float
     bandwidth: float
 
     @classmethod
     def of(cls, results: dict[str, Any]) -> Peaks:
         found = {kind["name"]: kind["peak"]["median"] for kind in results["kinds"] if "peak" in kind}
-        return cls(max(found["fp32"], found.get(OURS, 0.0)), found.get("int8", 0.0), found["memory"])
+        return cls(
+            max(found["fp32"], found.get(OURS, 0.0)),
+            max(found.get("bf16", 0.0), found.get(ROUNDED, 0.0)),
+            found.get("int8", 0.0),
+            found["memory"],
+        )
+
+    def of_training(self, precision: str) -> float:
+        return self.bf16 if precision == "bf16" else self.fp32
 
 
 def contestants() -> list[Contestant]:
@@ -56,11 +68,13 @@ def contestants() -> list[Contestant]:
     bf16 = here if hardware.bf16_works() else ""
     kernels = training_kernels()
     compiled = here if kernels is not None and kernels.multiplies else ""
+    rounded = "" if training_kernels("bf16") is None else here
     return [
         Contestant("fp32", "fp32", here),
         Contestant(OURS, "compiled", compiled, optional=True, absent=NO_PRODUCTS),
         Contestant("int8", "int8", here, optional=True),
         Contestant("bf16", "bf16", bf16, optional=True, absent=NO_BF16),
+        Contestant(ROUNDED, "rounded", rounded, optional=True, absent=NO_ROUNDED),
         Contestant("memory", "memory", here),
     ]
 
@@ -116,7 +130,7 @@ def table(results: dict[str, Any]) -> str:
 def plots(results: dict[str, Any]) -> list[PicturePlot]:
     """The peak of each precision, and the memory."""
     kinds = [kind for kind in results["kinds"] if "peak" in kind]
-    products = tuple(row_of(kind["name"], kind["peak"], 1e-9) for kind in kinds if kind["name"] in PRECISIONS)
+    products = tuple(row_of(kind["name"], kind["peak"], 1e-9) for kind in kinds if kind["name"] in KINDS)
     memory = [kind for kind in kinds if kind["name"] == "memory"]
     ways = tuple(row_of(way, figure, 1e-9) for kind in memory for way, figure in kind["rates"].items())
     return [

@@ -1,8 +1,9 @@
 """Target tokens a second of a training step, ours and those of peers, interleaved in one run.
 
 Every peer lives in a process of its own, with as many threads, and waits on a pipe while another has its turn. All
-take the same batches of Multi30k in the same order, in fp32, from tensors that are ready: the step is timed, not the
-reading. Ratios are taken within a round, so that a machine that is slower for a minute is slower for all.
+take the same batches of Multi30k in the same order, in one precision, from tensors that are ready: the step is timed,
+not the reading. In bf16 the others use torch's autocast. Ratios are taken within a round, so that a machine that is
+slower for a minute is slower for all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from regard import hardware
-from regard.bench.children import Child, Contestant, start_all
+from regard.bench.children import Child, Contestant, PeerError, start_all
 from regard.bench.environments import interpreter, missing
 from regard.bench.figures import (
     SPREAD,
@@ -42,9 +43,11 @@ from regard.errors import ConfigError, CorpusError
 from regard.models import TransformerConfig
 from regard.models.transformer_presets import PRESETS
 from regard.report.plots import PicturePlot, RowPlot
+from regard.session.precision import choose_precision
 from regard.tasks.translate import collate
 from regard.text.symbols import RESERVED
 from regard.text.tokenizer import END, PAD, START, UNKNOWN, Tokenizer, TokenizerConfig
+from regard.train.config import PRECISIONS
 
 CORPUS = "multi30k_bpe"
 SHAPES = ("tiny", "small", "base")
@@ -82,28 +85,32 @@ def bench_training(
     console: Console,
     shapes: Sequence[str] = SHAPES[:1],
     budget: int = BUDGET,
+    precision: str = "fp32",
 ) -> dict[str, Any]:
     """Prepares the batches, warms every peer, lets them take turns, and gives what `table` prints; shape by shape."""
     refuse_nothing(seconds, rounds)
     for shape in shapes:
         if shape not in SHAPES:
             raise ConfigError(f"--shape {shape} is not one of {', '.join(SHAPES)}")
-    threads = hardware.set_threads(0)
+    if precision not in PRECISIONS:
+        raise ConfigError(f"--precision {precision} is not one of {', '.join(PRECISIONS)}")
+    threads, precision = hardware.set_threads(0), choose_precision(precision, "--precision")
     with tempfile.TemporaryDirectory(prefix="regard-bench-") as temporary:
         folder = Path(temporary)
         corpus = write_batches(data, folder, console, budget)
         peaks = measure_peaks(console)
         settings = corpus | {"smoothing": SMOOTHING, "adam": ADAM, "threads": threads, "seed": SEED, "warmup": WARMUP}
+        settings["precision"] = precision
         found = [bench_shape(shape, settings, peaks, folder, seconds, rounds, console) for shape in shapes]
     kept = ("num_batches", "vocabulary", "source_tokens", "target_tokens")
     return {
         "shapes": found,
         "machine": machine(threads),
-        "peak_fp32": peaks.fp32,
+        "peak": peaks.of_training(precision),
         "data": {"corpus": CORPUS} | {name: corpus[name] for name in kept},
         "batch_tokens": budget,
         "label_smoothing": SMOOTHING,
-        "precision": "fp32",
+        "precision": precision,
         "seed": SEED,
         "seconds": seconds,
         "rounds": rounds,
@@ -123,13 +130,13 @@ def bench_shape(
     model = shape_of(shape)
     with ExitStack() as stack:
         children, absent = start_all("training", contestants(), settings | {"model": model}, folder, stack, console)
-        turns = take_turns(children, seconds, rounds, console)
+        children, turns, failed = take_turns(children, seconds, rounds, console)
     peers = summary([child.name for child in children], turns)
     a_token = operations_a_token(model, settings)
     for peer, child, own in zip(peers, children, turns, strict=True):
         peer |= child.about | {"peak_memory": own[-1]["peak_memory"]}
-        peer["share_of_peak"] = peer["median"] * a_token / peaks.fp32
-    return {"shape": shape, "model": model | {"norm": "post"}, "peers": [*peers, *absent]}
+        peer["share_of_peak"] = peer["median"] * a_token / peaks.of_training(settings["precision"])
+    return {"shape": shape, "model": model | {"norm": "post"}, "peers": [*peers, *absent, *failed]}
 
 
 def shape_of(name: str) -> dict[str, Any]:
@@ -186,15 +193,29 @@ def save_batches(path: Path, batches: Sequence[Batch]) -> None:
     np.savez(path, **arrays)
 
 
-def take_turns(children: Sequence[Child], seconds: float, rounds: int, console: Console) -> list[list[dict[str, Any]]]:
-    """A list for each child with a turn for each round."""
-    turns: list[list[dict[str, Any]]] = [[] for _ in children]
+def take_turns(
+    children: Sequence[Child], seconds: float, rounds: int, console: Console
+) -> tuple[list[Child], list[list[dict[str, Any]]], list[dict[str, Any]]]:
+    """Who came through, a turn of theirs for each round, and a note for each that failed, as one does that finds no
+    memory left. Without the first, which is ours, there is nothing to compare."""
+    turns: dict[str, list[dict[str, Any]]] = {child.name: [] for child in children}
+    failed: list[dict[str, Any]] = []
     for number in range(rounds):
-        for child, own in zip(children, turns, strict=True):
-            own.append(child.turn(seconds))
-            speed = own[-1]["tokens"] / own[-1]["seconds"]
-            console.print(f"round {number + 1}/{rounds}  {child.name}: {speed:,.0f} tokens/s", highlight=False)
-    return turns
+        for child in [each for each in children if each.name in turns]:
+            try:
+                turn = child.turn(seconds)
+            except PeerError as error:
+                if child is children[0]:
+                    raise
+                failed.append({"name": child.name, "note": str(error)})
+                del turns[child.name]
+                child.close()
+                said = str(error)
+            else:
+                turns[child.name].append(turn)
+                said = f"{child.name}: {turn['tokens'] / turn['seconds']:,.0f} tokens/s"
+            console.print(f"round {number + 1}/{rounds}  {said}", highlight=False)
+    return [child for child in children if child.name in turns], list(turns.values()), failed
 
 
 def summary(names: Sequence[str], turns: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -247,7 +268,7 @@ def conditions(results: dict[str, Any]) -> list[str]:
     return [
         f"median of {results['rounds']} × {results['seconds']:g} s, {SPREAD}; target tokens; seed {results['seed']}",
         f"{machine_line(results['machine'])}, {results['precision']}; measured peak of products "
-        f"{results['peak_fp32'] / 1e9:,.0f} GFLOP/s",
+        f"{results['peak'] / 1e9:,.0f} GFLOP/s",
         f"{data['corpus']}, {data['num_batches']} batches of at most {results['batch_tokens']:,} tokens a side, "
         f"vocabulary {data['vocabulary']:,}, label smoothing {results['label_smoothing']:g}",
     ]

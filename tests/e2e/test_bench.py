@@ -48,7 +48,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.syspath_prepend(str(PEERS))
     monkeypatch.setattr(translate, "start_all", started)
-    monkeypatch.setattr(translate, "measure_peaks", lambda _: Peaks(fp32=1e11, int8=2e11, bandwidth=1e10))
+    monkeypatch.setattr(translate, "measure_peaks", lambda _: Peaks(fp32=1e11, bf16=1e12, int8=2e11, bandwidth=1e10))
 
 
 def order_for(corpus: Corpus, **changes: Any) -> Order:

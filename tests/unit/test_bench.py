@@ -32,6 +32,7 @@ from regard.bench.train import (
     shape_of,
     summary,
     table,
+    take_turns,
 )
 from regard.config import Config
 from regard.data.batch import Batch
@@ -39,6 +40,7 @@ from regard.errors import ConfigError, CorpusError, RunError
 from regard.models import ARCHITECTURES, Shapes, TransformerConfig
 from regard.models.costs import model_on_paper, multiplications
 from regard.report.picture import write_picture
+from regard.session.precision import bf16_works
 from regard.tasks.pairs import Pairs
 from regard.text.tokenizer import END, PAD, START, UNKNOWN
 from tests.decodables import collated
@@ -61,6 +63,7 @@ def settings(**changed: Any) -> dict[str, Any]:
         "threads": 1,
         "seed": 7,
         "warmup": 1,
+        "precision": "fp32",
         "paper_dropout": False,
     }
     return fixed | changed
@@ -76,19 +79,24 @@ def corpus() -> list[Batch]:
     return batches
 
 
+PRECISIONS = ["fp32", pytest.param("bf16", marks=pytest.mark.skipif(not bf16_works(), reason="no bf16 here"))]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("paper_dropout", [False, True])
-def test_torch_peer_has_our_parameters_and_learns(paper_dropout: bool) -> None:
+def test_torch_peer_has_our_parameters_and_learns(paper_dropout: bool, precision: str) -> None:
     torch.manual_seed(3)
-    peer = TorchPeer(settings(paper_dropout=paper_dropout))
+    peer = TorchPeer(settings(paper_dropout=paper_dropout, precision=precision))
     assert peer.parameters == RegardPeer(settings()).parameters
     losses = losses_of(peer)
     assert all(math.isfinite(loss) for loss in losses)
     assert losses[-1] < losses[0] - 0.5
 
 
-def test_our_peer_learns_the_same() -> None:
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_our_peer_learns_the_same(precision: str) -> None:
     torch.manual_seed(3)
-    losses = losses_of(RegardPeer(settings()))
+    losses = losses_of(RegardPeer(settings(precision=precision)))
     assert losses[-1] < losses[0] - 0.5
 
 
@@ -153,6 +161,35 @@ def test_ratios_are_taken_within_a_round() -> None:
     assert theirs["spread"] == pytest.approx(300 / 450)
 
 
+class Played:
+    """A child that answers as it is told; a message in place of a number ends it."""
+
+    def __init__(self, name: str, *answers: int | str) -> None:
+        self.name, self.answers, self.closed = name, list(answers), False
+
+    def turn(self, seconds: float) -> dict[str, Any]:
+        answer = self.answers.pop(0)
+        if isinstance(answer, str):
+            raise PeerError(answer)
+        return turn(answer, seconds)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_peer_that_fails_on_the_way_costs_the_others_nothing() -> None:
+    ours, dies, goes_on = Played("regard", 9, 8, 7), Played("eole", 5, "ended with code -9"), Played("torch", 4, 3, 2)
+    peers: Any = [ours, dies, goes_on]
+    children, turns, failed = take_turns(peers, 1.0, 3, Console(quiet=True))
+    assert [child.name for child in children] == ["regard", "torch"]
+    assert [[each["tokens"] for each in own] for own in turns] == [[9, 8, 7], [4, 3, 2]]
+    assert failed == [{"name": "eole", "note": "ended with code -9"}]
+    assert dies.closed
+    alone: Any = [Played("regard", "out of memory")]
+    with pytest.raises(PeerError, match="out of memory"):
+        take_turns(alone, 1.0, 1, Console(quiet=True))
+
+
 def results() -> dict[str, Any]:
     peers = summary(["regard", "another"], [[turn(12_345, 1.0)], [turn(9876, 1.0)]])
     for peer in peers:
@@ -161,7 +198,7 @@ def results() -> dict[str, Any]:
     return {
         "shapes": [{"shape": "tiny", "model": SHAPE, "peers": [*peers, absent]}],
         "machine": {"processor": "A chip", "cores": 2, "threads": 2, "torch": "9.9", "instructions": "AVX2"},
-        "peak_fp32": 130e9,
+        "peak": 130e9,
         "precision": "fp32",
         "data": {"corpus": "some", "num_batches": 3, "vocabulary": WORDS},
         "label_smoothing": 0.1,
@@ -264,7 +301,7 @@ def test_the_machine_is_measured_and_shown(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(machine, "start_all", started)
     found = machine.bench_machine(1e-3, 2, Console(quiet=True), shapes=[[3, 5, 7], [11, 13, 17]], size=1 << 16)
     kinds = {kind["name"]: kind for kind in found["kinds"]}
-    assert set(kinds) == {"fp32", machine.OURS, "int8", "memory", "bf16"}
+    assert set(kinds) == {"fp32", machine.OURS, "int8", "memory", "bf16", machine.ROUNDED}
     fp32 = [kinds[name] for name in ("fp32", machine.OURS) if "peak" in kinds[name]]
     for name in ("fp32", "int8"):
         assert set(kinds[name]["rates"]) == {"3 × 5 × 7", "11 × 13 × 17"}
@@ -319,4 +356,4 @@ def test_a_run_that_does_not_translate_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(translate, "open_model", lambda _: other)
     texts, order = Pairs(["a"], ["b"]), translate.Order(Path("a"), Path("b"))
     with pytest.raises(ConfigError, match="does not translate from one source"):
-        translate.bench_run(Path("run"), texts, order, 1, machine.Peaks(1.0, 1.0, 1.0), tmp_path / "x", Console())
+        translate.bench_run(Path("run"), texts, order, 1, machine.Peaks(1.0, 1.0, 1.0, 1.0), tmp_path / "x", Console())

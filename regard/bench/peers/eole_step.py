@@ -86,7 +86,7 @@ class Peer:
     def __init__(self, settings: dict[str, Any]) -> None:
         config, vocabs = configuration(settings), vocabularies(settings)
         model = get_model_class(config.model).for_training(config.model, vocabs, config.training, device_id=-1)
-        self.pad = settings["pad"]
+        self.pad, self.in_bf16 = settings["pad"], settings["precision"] == "bf16"
         self.trainer = Trainer(
             model=model,
             train_loss=LossCompute.from_config(config, model, vocabs),
@@ -122,5 +122,7 @@ class Peer:
 
     def step(self, batch: dict[str, Any]) -> float:
         statistics = Statistics()
-        self.trainer._train_step([batch], batch["tokens"], statistics, Statistics())
+        # The trainer's own autocast is CUDA's.
+        with torch.autocast("cpu", torch.bfloat16, self.in_bf16):
+            self.trainer._train_step([batch], batch["tokens"], statistics, Statistics())
         return statistics.loss / batch["tokens"]

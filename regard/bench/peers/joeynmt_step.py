@@ -54,6 +54,7 @@ def configuration(shape: dict[str, Any]) -> dict[str, Any]:
 
 class Peer:
     def __init__(self, settings: dict[str, Any]) -> None:
+        self.in_bf16 = settings["precision"] == "bf16"
         words, adam = vocabulary(settings["vocabulary"]), settings["adam"]
         self.model = build_model(configuration(settings["model"]), words, words)
         self.model.loss_function = ("crossentropy", settings["smoothing"])
@@ -85,7 +86,8 @@ class Peer:
     def step(self, batch: Any) -> float:
         self.model.train()
         batch.sort_by_src_length()
-        loss, _, _, _ = self.model(return_type="loss", **vars(batch))
+        with torch.autocast("cpu", torch.bfloat16, self.in_bf16):
+            loss, _, _, _ = self.model(return_type="loss", **vars(batch))
         loss = batch.normalize(loss, normalization="tokens")
         loss.backward()
         self.optimizer.step()

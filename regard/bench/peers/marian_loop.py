@@ -52,6 +52,7 @@ def configuration(settings: dict[str, Any]) -> Any:
 class Peer:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.pad, self.smoothing = settings["pad"], settings["smoothing"]
+        self.in_bf16 = settings["precision"] == "bf16"
         self.model = MarianMTModel(configuration(settings)).train()
         adam = settings["adam"]
         self.optimizer = torch.optim.Adam(
@@ -69,9 +70,10 @@ class Peer:
 
     def step(self, batch: Batch) -> float:
         source, target_in, target_out = batch
-        logits = self.model(input_ids=source, attention_mask=source != self.pad, decoder_input_ids=target_in).logits
         real = target_out != self.pad
-        loss = F.cross_entropy(logits[real], target_out[real], label_smoothing=self.smoothing)
+        with torch.autocast("cpu", torch.bfloat16, self.in_bf16):
+            logits = self.model(input_ids=source, attention_mask=source != self.pad, decoder_input_ids=target_in).logits
+            loss = F.cross_entropy(logits[real], target_out[real], label_smoothing=self.smoothing)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()

@@ -1,6 +1,7 @@
 """What the processor reaches at best: matrix products of one precision, or the memory's bandwidth.
 
-The module named is the precision (fp32, bf16, int8), `compiled` (fp32 by the compiled kernels of training) or `memory`.
+The module named is the precision (fp32, bf16, int8), `compiled` or `rounded` (fp32 or bf16 by the compiled kernels of
+training) or `memory`.
 A turn is asked {"seconds": s} and answers {"rates": {shape: operations a second}}, a multiplication and an addition
 being two operations; for memory, bytes a second of reading and of copying.
 """
@@ -28,7 +29,7 @@ class Runner:
         if module == "memory":
             self.works = memory_works(settings["bytes"])
         else:
-            make = {"fp32": plain, "compiled": compiled, "bf16": brief, "int8": whole}[module]
+            make = {"fp32": plain, "compiled": compiled, "rounded": rounded, "bf16": brief, "int8": whole}[module]
             shapes = [tuple(shape) for shape in settings["shapes"]]
             self.works = {" × ".join(map(str, shape)): (make(*shape), operations(*shape)) for shape in shapes}
         for work, _ in self.works.values():
@@ -64,12 +65,17 @@ def plain(rows: int, inner: int, columns: int) -> Work:
     return lambda: torch.mm(left, right, out=product)
 
 
-def compiled(rows: int, inner: int, columns: int) -> Work:
+def compiled(rows: int, inner: int, columns: int, precision: str = "fp32") -> Work:
     """The same by the compiled kernels of training."""
-    kernels = training_kernels()
+    kernels = training_kernels(precision)
     assert kernels is not None
     left, right, product = torch.randn(rows, inner), torch.randn(columns, inner).t(), torch.empty(rows, columns)
     return lambda: kernels.multiply(left, right, product)
+
+
+def rounded(rows: int, inner: int, columns: int) -> Work:
+    """Factors in fp32, rounded to bf16 by the product itself."""
+    return compiled(rows, inner, columns, "bf16")
 
 
 def brief(rows: int, inner: int, columns: int) -> Work:

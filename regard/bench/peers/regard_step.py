@@ -30,8 +30,9 @@ class Peer:
         self.objective = Objective(Smoothing(settings["smoothing"]))
         self.pad, self.seed, self.steps = settings["pad"], settings["seed"], 0
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        fused.install(training_kernels())
-        self.version = f"{regard.__version__}, kernels: {kernels_in_use()}"
+        self.precision = settings["precision"]
+        fused.install(training_kernels(self.precision))
+        self.version = f"{regard.__version__}, kernels: {kernels_in_use(self.precision)}"
 
     def batch(self, source: Tensor, target_in: Tensor, target_out: Tensor) -> Batch:
         mask = target_out != self.pad
@@ -42,5 +43,11 @@ class Peer:
         self.steps += 1
         seed_step(self.seed, self.steps)
         return train_step(
-            self.model, self.optimizer, [batch], loss_of=sequence_loss, objective=self.objective, clip=0.0
+            self.model,
+            self.optimizer,
+            [batch],
+            loss_of=sequence_loss,
+            objective=self.objective,
+            clip=0.0,
+            precision=self.precision,
         ).loss

@@ -77,6 +77,7 @@ class TorchTranslator(nn.Module):
 class Peer:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.pad, self.smoothing = settings["pad"], settings["smoothing"]
+        self.in_bf16 = settings["precision"] == "bf16"
         self.model = TorchTranslator(
             settings["model"], settings["vocabulary"], self.pad, paper_dropout=settings["paper_dropout"]
         )
@@ -97,8 +98,9 @@ class Peer:
     def step(self, batch: Batch) -> float:
         source, target_in, target_out = batch
         real = target_out != self.pad
-        logits = F.linear(self.model(source, target_in)[real], self.model.embedding.weight)
-        loss = F.cross_entropy(logits, target_out[real], label_smoothing=self.smoothing)
+        with torch.autocast("cpu", torch.bfloat16, self.in_bf16):
+            logits = F.linear(self.model(source, target_in)[real], self.model.embedding.weight)
+            loss = F.cross_entropy(logits, target_out[real], label_smoothing=self.smoothing)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
