@@ -84,8 +84,14 @@ def test_a_row_of_zeros_stays_zero_and_one_that_is_not_finite_spoils_itself_alon
 
 
 @each_set
-@settings(max_examples=25)
-@given(rows=st.integers(1, 13), inputs=SIZES, outputs=SIZES, how=st.sampled_from([PLAIN, RELU, ADD]), seed=SEEDS)
+@settings(max_examples=40)
+@given(
+    rows=st.integers(1, 70),
+    inputs=SIZES | st.sampled_from([64, 128, 192]),  # what fills the tiles of AMX, and what does not
+    outputs=SIZES,
+    how=st.sampled_from([PLAIN, RELU, ADD]),
+    seed=SEEDS,
+)
 def test_int8_sums_are_those_of_integers(
     instruction_set: int, rows: int, inputs: int, outputs: int, how: int, seed: int
 ):
@@ -106,14 +112,30 @@ def test_int8_sums_are_those_of_integers(
 
 
 @each_set
-def test_the_largest_sums_do_not_saturate(instruction_set: int):
+@pytest.mark.parametrize("inputs", [64, 320])
+def test_a_row_has_the_same_bits_among_any_number_of_rows(instruction_set: int, inputs: int):
+    """Whether tiles or vectors sum it."""
+    generator = np.random.default_rng(inputs)
+    x, weight, bias = numbers(generator, 55, inputs), numbers(generator, 97, inputs), numbers(generator, 97)
+
+    def rows(first: int, last: int) -> np.ndarray:
+        out = np.zeros((last - first, 97), np.float32)
+        return product(x[first:last], weight, bias, instruction_set, int8=True, how=PLAIN, out=out)
+
+    whole = rows(0, 55)
+    for first, last in ((0, 1), (3, 16), (3, 19), (16, 48), (20, 55), (54, 55)):
+        np.testing.assert_array_equal(rows(first, last), whole[first:last])
+
+
+@each_set
+@pytest.mark.parametrize("inputs", [1031, 1024])
+def test_the_largest_sums_do_not_saturate(instruction_set: int, inputs: int):
     """All weights and activations at their limit, of both signs: what 16 bits could not hold."""
-    inputs = 1031
     for weight_sign in (1, -1):
         for sign in (1, -1):
-            x, weight = np.full((7, inputs), sign, np.float32), np.full((65, inputs), weight_sign, np.float32)
+            x, weight = np.full((39, inputs), sign, np.float32), np.full((65, inputs), weight_sign, np.float32)
             zeros = np.zeros(65, np.float32)
-            found = product(x, weight, zeros, instruction_set, int8=True, how=PLAIN, out=np.zeros((7, 65), np.float32))
+            found = product(x, weight, zeros, instruction_set, int8=True, how=PLAIN, out=np.zeros((39, 65), np.float32))
             np.testing.assert_allclose(found, sign * weight_sign * inputs, rtol=1e-6)
 
 

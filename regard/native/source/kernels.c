@@ -1,6 +1,7 @@
 /* Compiled once for each instruction set, with KERNELS as the name of the table; see kernels.h. */
 #include "kernels.h"
 
+#include "amx.h"
 #include "vectors.h"
 
 /* Quantising */
@@ -216,9 +217,76 @@ INLINE void multiply_int8_as(const void *quantised, const float *scales, const i
         case ADD: product(__VA_ARGS__, ADD); break;                \
     }
 
+#if defined(__AMX_INT8__)
+/* Two tiles of rows, or one, by two of outputs; sums of integers are exact, so that the bits are those of int8_tile. */
+INLINE void int8_tiles(const quantised_t *q, size_t q_stride, const uint8_t *w, int tiles, int is_pair, int32_t *sums) {
+    enum { APART = PANEL * GROUP, BYTES = 2 * LANES * sizeof *sums };
+    CLEAR_TILE(0);
+    CLEAR_TILE(1);
+    CLEAR_TILE(2);
+    CLEAR_TILE(3);
+    for (int k = 0; k < tiles; k++, q += TILE_BYTES, w += TILE_LINES * APART) {
+        LOAD_TILE(4, q, q_stride);
+        LOAD_TILE(6, w, APART);
+        LOAD_TILE(7, w + TILE_BYTES, APART);
+        ADD_INT8_TILES(0, 4, 6);
+        ADD_INT8_TILES(1, 4, 7);
+        if (!is_pair) continue;
+        LOAD_TILE(5, q + TILE_LINES * q_stride, q_stride);
+        ADD_INT8_TILES(2, 5, 6);
+        ADD_INT8_TILES(3, 5, 7);
+    }
+    STORE_TILE(0, sums, BYTES);
+    STORE_TILE(1, sums + LANES, BYTES);
+    if (!is_pair) return;
+    STORE_TILE(2, sums + TILE_LINES * 2 * LANES, BYTES);
+    STORE_TILE(3, sums + TILE_LINES * 2 * LANES + LANES, BYTES);
+}
+
+/* As many rows as fill tiles, of a matrix whose inputs do; gives their number. The others are left. */
+INLINE int multiply_tiles(const quantised_t *q, const float *scales, const int32_t *sums, int rows,
+                          const rg_matrix *matrix, int first, int last, float *out, int stride, int how) {
+    int32_t found[4 * LANES * TILE_LINES] __attribute__((aligned(TILE_BYTES)));
+    size_t inputs = (size_t)matrix->inputs;
+    int done = rows / TILE_LINES * TILE_LINES;
+    if (!done || inputs % TILE_BYTES) return 0;
+    configure_tiles();
+    for (int panel = first; panel < last; panel++)
+        for (int part = 0; part < PANEL; part += 2 * LANES) {
+            const uint8_t *w = (const uint8_t *)matrix->weights + ((size_t)panel * inputs * PANEL + (size_t)part * GROUP);
+            size_t o = (size_t)(panel * PANEL + part);
+            for (int row = 0, some; row < done; row += some) {
+                some = done - row < 2 * TILE_LINES ? TILE_LINES : 2 * TILE_LINES;
+                int8_tiles(q + (size_t)row * inputs, inputs, w, (int)(inputs / TILE_BYTES), some > TILE_LINES, found);
+                for (int r = 0; r < some; r++)
+                    for (int j = 0; j < 2; j++)
+                        finish_int8(out + (size_t)(row + r) * (size_t)stride + (o - (size_t)first * PANEL) + j * LANES,
+                                    *(const integers_t *)(found + (2 * r + j) * LANES), sums[row + r], scales[row + r],
+                                    matrix->scales + o + j * LANES, matrix->bias + o + j * LANES, how);
+            }
+        }
+    release_tiles();
+    return done;
+}
+#else
+INLINE int multiply_tiles(const quantised_t *q, const float *scales, const int32_t *sums, int rows,
+                          const rg_matrix *matrix, int first, int last, float *out, int stride, int how) {
+    (void)q, (void)scales, (void)sums, (void)rows, (void)matrix, (void)first, (void)last, (void)out, (void)stride;
+    (void)how;
+    return 0;
+}
+#endif
+
+INLINE void multiply_rows_as(const quantised_t *q, const float *scales, const int32_t *sums, int rows,
+                             const rg_matrix *matrix, int first, int last, float *out, int stride, int how) {
+    int done = multiply_tiles(q, scales, sums, rows, matrix, first, last, out, stride, how);
+    q += (size_t)done * (size_t)ROUND_UP(matrix->inputs, GROUP), out += (size_t)done * (size_t)stride;
+    multiply_int8_as(q, scales + done, sums + done, rows - done, matrix, first, last, out, stride, how);
+}
+
 static void multiply_int8(const void *q, const float *scales, const int32_t *sums, int rows, const rg_matrix *matrix,
                           int first, int last, float *out, int stride, int how) {
-    AS(how, multiply_int8_as, q, scales, sums, rows, matrix, first, last, out, stride)
+    AS(how, multiply_rows_as, q, scales, sums, rows, matrix, first, last, out, stride)
 }
 
 #if defined(__AVX512F__)

@@ -151,7 +151,8 @@ static float number(uint32_t *seed) { /* between -1 and 1 */
     return (float)(*seed >> 8) / 8388608.0f - 1.0f;
 }
 
-enum { CHECK_ROWS = 7, CHECK_INPUTS = 83, CHECK_OUTPUTS = 64 };
+/* Rows that fill two tiles, one, and none; inputs that fill none, and some that do. */
+enum { CHECK_ROWS = 55, CHECK_INPUTS = 83, CHECK_WHOLE = 64, CHECK_OUTPUTS = 64 };
 
 static float rounded_to_bf16(float x) {
     uint32_t bits;
@@ -191,9 +192,10 @@ int rg_self_check(int set) {
     for (size_t i = 0; i < sizeof quantised; i++) quantised[i] = (uint8_t)(128 + (int)(127.0f * number(&seed)));
     for (int i = 0; i < CHECK_INPUTS * CHECK_OUTPUTS; i++) weights[i] = number(&seed);
     rg_matrix int8 = {CHECK_INPUTS, CHECK_OUTPUTS, quantised, scales, bias};
+    rg_matrix whole = {CHECK_WHOLE, CHECK_OUTPUTS, quantised, scales, bias};
     rg_matrix fp32 = {CHECK_INPUTS, CHECK_OUTPUTS, weights, NULL, bias};
-    const rg_matrix *matrices[] = {&int8, &fp32};
-    for (int which = 0; which < 2; which++) {
+    const rg_matrix *matrices[] = {&int8, &whole, &fp32};
+    for (int which = 0; which < 3; which++) {
         memset(plain, 0, sizeof plain), memset(found, 0, sizeof found);
         if (rg_test_multiply(COUNT - 1, x, CHECK_ROWS, matrices[which], PLAIN, plain)) return RG_NO_MEMORY;
         if (rg_test_multiply(set, x, CHECK_ROWS, matrices[which], PLAIN, found)) return RG_NO_MEMORY;

@@ -2,6 +2,7 @@
  * for each instruction set, with ROUNDED as the name of the table, see training.h. Both factors are packed into tiles of
  * sixteen lines (rows of the left one, columns of the right one) by 32 of the inner width. A number's sum runs along the
  * inner width in one order, whatever the block. */
+#include "amx.h"
 #include "blocks.h"
 
 #if defined(__AMX_BF16__) && defined(__AVX512BF16__)
@@ -10,7 +11,6 @@ enum { DEEP = 32, TILE = LANES * DEEP };            /* the inner width of a tile
 enum { SIDE = 2 * LANES };                          /* rows and columns whose sums are in registers together */
 enum { INNER = 512, ROWS = 1024 };                  /* of a block; its left factor stays in the second-level cache */
 enum { LEFT = ROWS * INNER, RIGHT = SIDE * INNER }; /* bf16 numbers of a block's factors */
-enum { ALIGNED = 64 };                              /* bytes: a row of a tile is one line of the cache */
 
 typedef __m512i line_t; /* 32 numbers in bf16: sixteen pairs of neighbours along the inner width */
 
@@ -69,27 +69,7 @@ static void pack(factor_t f, int lines, int inner, int paired, uint16_t *to) {
         }
 }
 
-/* Registers 0 … 3 have the sums, 4 and 5 rows of the left factor, 6 and 7 columns of the right one. The compiler's own
- * functions do not say that they read and write memory. */
-#define LOAD_TILE(n, from, step) \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #n ::"r"(from), "r"((size_t)(step)) : "memory")
-#define STORE_TILE(n, to, step) __asm__ volatile("tilestored %%tmm" #n ", (%0,%1,1)" ::"r"(to), "r"((size_t)(step)) : "memory")
-#define CLEAR_TILE(n) __asm__ volatile("tilezero %%tmm" #n ::)
-#define ADD_PRODUCT(sum, left, right) __asm__ volatile("tdpbf16ps %%tmm" #right ", %%tmm" #left ", %%tmm" #sum ::)
-
-static void configure(void) {
-    struct {
-        uint8_t palette, start, reserved[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } shape __attribute__((aligned(64))) = {.palette = 1};
-    for (int i = 0; i < 8; i++) shape.bytes[i] = 64, shape.rows[i] = LANES;
-    __asm__ volatile("ldtilecfg %0" ::"m"(shape));
-}
-
-static void release(void) { __asm__ volatile("tilerelease" ::); }
-
-/* A side by a side: 32 × 32 sums. */
+/* A side by a side: 32 × 32 sums, in the tiles 0 … 3. */
 static void multiply_tiles(const uint16_t *left, const uint16_t *right, int tiles, float *sums, size_t stride, int adds) {
     size_t bytes = stride * sizeof *sums, half = (size_t)tiles * TILE;
     float *below = sums + LANES * stride;
@@ -105,14 +85,14 @@ static void multiply_tiles(const uint16_t *left, const uint16_t *right, int tile
         CLEAR_TILE(3);
     }
     for (int k = 0; k < tiles; k++, left += TILE, right += TILE) {
-        LOAD_TILE(4, left, ALIGNED);
-        LOAD_TILE(6, right, ALIGNED);
-        ADD_PRODUCT(0, 4, 6);
-        LOAD_TILE(7, right + half, ALIGNED);
-        ADD_PRODUCT(1, 4, 7);
-        LOAD_TILE(5, left + half, ALIGNED);
-        ADD_PRODUCT(2, 5, 6);
-        ADD_PRODUCT(3, 5, 7);
+        LOAD_TILE(4, left, TILE_BYTES);
+        LOAD_TILE(6, right, TILE_BYTES);
+        ADD_BF16_TILES(0, 4, 6);
+        LOAD_TILE(7, right + half, TILE_BYTES);
+        ADD_BF16_TILES(1, 4, 7);
+        LOAD_TILE(5, left + half, TILE_BYTES);
+        ADD_BF16_TILES(2, 5, 6);
+        ADD_BF16_TILES(3, 5, 7);
     }
     STORE_TILE(0, sums, bytes);
     STORE_TILE(1, sums + LANES, bytes);
@@ -122,7 +102,7 @@ static void multiply_tiles(const uint16_t *left, const uint16_t *right, int tile
 
 /* Sums that do not fill the tiles are made beside, and copied. */
 static void multiply_block(const rg_product *p, block_t b, const uint16_t *left, const uint16_t *right) {
-    float beside[SIDE * SIDE] __attribute__((aligned(ALIGNED)));
+    float beside[SIDE * SIDE] __attribute__((aligned(TILE_BYTES)));
     size_t out_row = (size_t)p->out_row;
     float *out = p->out + (size_t)b.row * out_row + b.column;
     int is_cut = b.rows < SIDE || b.width < SIDE, adds = p->add || b.from_inner > 0;
@@ -136,10 +116,10 @@ static void multiply_block(const rg_product *p, block_t b, const uint16_t *left,
 
 /* The rows `first` … `last` - 1 of the columns `begin` … `end` - 1. */
 static void multiply(const rg_product *p, int first, int last, int begin, int end, float *scratch) {
-    uint16_t *left = (uint16_t *)(((uintptr_t)scratch + ALIGNED - 1) / ALIGNED * ALIGNED), *right = left + LEFT;
+    uint16_t *left = (uint16_t *)(((uintptr_t)scratch + TILE_BYTES - 1) / TILE_BYTES * TILE_BYTES), *right = left + LEFT;
     size_t left_row = (size_t)p->left_row, left_inner = (size_t)p->left_column;
     size_t right_inner = (size_t)p->right_row, right_column = (size_t)p->right_column;
-    configure();
+    configure_tiles();
     for (int k = 0; k < p->inner; k += INNER)
         for (int row = first; row < last; row += ROWS) {
             int rows = smaller(last - row, ROWS), inner = smaller(p->inner - k, INNER);
@@ -156,10 +136,10 @@ static void multiply(const rg_product *p, int first, int last, int begin, int en
                 }
             }
         }
-    release();
+    release_tiles();
 }
 
-const products_t ROUNDED = {multiply, SIDE, SIDE, (LEFT + RIGHT) * sizeof(uint16_t) / sizeof(float) + ALIGNED};
+const products_t ROUNDED = {multiply, SIDE, SIDE, (LEFT + RIGHT) * sizeof(uint16_t) / sizeof(float) + TILE_BYTES};
 #else
 const products_t ROUNDED = {0};
 #endif
