@@ -63,7 +63,7 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
     if sys.platform == "win32":
         raise BuildError("the native engine is built on Linux and macOS only")
     compiler = find_compiler()
-    kernels = PLAIN | (X86 if platform.machine() in ("x86_64", "AMD64") else {})
+    kernels = PLAIN | {table: own for table, own in known_sets().items() if understands(compiler, own[1])}
     with tempfile.TemporaryDirectory() as folder:
         objects: list[str] = []
 
@@ -76,8 +76,9 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
             named += [f"-D{each.upper()}={each}_{table}" for each in ("training", "products", "rounded")]
             for source in ("kernels", "training", "products", "rounded"):
                 compiled(f"{source}.c", f"{source}_{table}", [*own, *named])
+        there = [f"-DHAS_{table.upper()}" for table in kernels]
         for source in ("pool", "shortlist", "model", "search", "train", "native"):
-            compiled(f"{source}.c", source, [f'-DBUILT_FROM="{sources_hash()}"'])
+            compiled(f"{source}.c", source, [f'-DBUILT_FROM="{sources_hash()}"', *there])
         linked = Path(folder) / "library.so"
         run([*compiler, "-shared", *flags, *objects, "-o", str(linked), "-lm", "-lpthread"])
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -85,6 +86,17 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
         shutil.copyfile(linked, beside)
         beside.replace(target)
     return target
+
+
+def known_sets() -> dict[str, tuple[str, Sequence[str]]]:
+    """Those of this kind of processor."""
+    return X86 if platform.machine() in ("x86_64", "AMD64") else {}
+
+
+def understands(compiler: Sequence[str], flags: Sequence[str]) -> bool:
+    """Whether a compiler knows the instructions of a set: gcc 9 and 10, which long-lived systems have, lack some."""
+    command = [*compiler, *flags, "-fsyntax-only", "-x", "c", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def run(command: Sequence[str]) -> None:

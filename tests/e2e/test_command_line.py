@@ -429,7 +429,7 @@ def test_a_run_keeps_its_precision(call: Call, tiny_run: Path, tmp_path: Path, m
     """Where it is resumed does not decide what "auto" was."""
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     document = json.loads((run / "config.json").read_text())
-    assert document["platform"]["precision"] == precision.choose_precision("auto")
+    assert document["platform"]["precision"] == "fp32"
     document["platform"]["precision"] = "bf16"
     (run / "config.json").write_text(json.dumps(document))
     monkeypatch.setattr(precision, "bf16_works", lambda: False)

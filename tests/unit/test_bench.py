@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import venv
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from regard.data.batch import Batch
 from regard.errors import ConfigError, CorpusError, RunError
 from regard.models import ARCHITECTURES, Shapes, TransformerConfig
 from regard.models.costs import model_on_paper, multiplications
+from regard.nn import fused
 from regard.report.picture import write_picture
 from regard.session.precision import bf16_works
 from regard.tasks.pairs import Pairs
@@ -80,6 +82,13 @@ def corpus() -> list[Batch]:
 
 
 PRECISIONS = ["fp32", pytest.param("bf16", marks=pytest.mark.skipif(not bf16_works(), reason="no bf16 here"))]
+
+
+@pytest.fixture(autouse=True)
+def kernels_of_before() -> Generator[None]:
+    """A peer has its process to itself, and installs kernels for good; here it has not."""
+    with fused.using(None):
+        yield
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -35,6 +35,24 @@ def test_what_the_compiler_says_is_said(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+@needs_native
+def test_instructions_that_the_compiler_does_not_know_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """One such as gcc 9, which has no AVX-VNNI and no AMX."""
+    (compiler,) = build.find_compiler()[:1]
+    old = tmp_path / "old"
+    old.write_text(f"""#!/bin/sh
+case "$*" in *-mamx*|*-mavxvnni*) echo "unrecognized command line option" >&2; exit 1; esac
+exec {compiler} "$@"
+""")
+    old.chmod(0o755)
+    monkeypatch.setenv("CC", str(old))
+    names = library.instruction_sets(library.opened(build.build(tmp_path / "library.so")))
+    assert "AMX" not in names
+    assert "AVX-VNNI" not in names
+    assert names[-1] == "plain C"
+    assert len(names) == len(build.known_sets()) - 2 + 1 or not build.known_sets()
+
+
 def test_the_command_fails_in_one_line_and_says_that_all_works_without(tmp_path: Path):
     command = [sys.executable, "-m", "regard.native.build"]
     found = subprocess.run(

@@ -52,9 +52,6 @@ typedef struct {
 
 const kernels_t *kernels_of(int number); /* an instruction set's, NULL where there is none of that number */
 
-extern const kernels_t kernels_plain;
-#if defined(__x86_64__)
-extern const kernels_t kernels_avx2, kernels_avxvnni, kernels_avx512vnni, kernels_amx;
-#endif
+extern const kernels_t kernels_plain, kernels_avx2, kernels_avxvnni, kernels_avx512vnni, kernels_amx; /* where compiled */
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(HAS_AMX) && defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -11,8 +11,17 @@
 #include "kernels.h"
 
 static const kernels_t *const SETS[] = {
-#if defined(__x86_64__)
-    &kernels_amx, &kernels_avx512vnni, &kernels_avxvnni, &kernels_avx2,
+#if defined(HAS_AMX)
+    &kernels_amx,
+#endif
+#if defined(HAS_AVX512VNNI)
+    &kernels_avx512vnni,
+#endif
+#if defined(HAS_AVXVNNI)
+    &kernels_avxvnni,
+#endif
+#if defined(HAS_AVX2)
+    &kernels_avx2,
 #endif
     &kernels_plain};
 #define COUNT ((int)(sizeof SETS / sizeof *SETS))
@@ -29,17 +38,17 @@ const char *rg_instruction_set(int number) {
 /* Linux gives a process the tiles of AMX, which are large, only when it asks. */
 int rg_prepare(int number) {
     if (!kernels_of(number)) return RG_UNAVAILABLE;
-#if defined(__x86_64__)
-    enum { ASK_FOR_STATE = 0x1023, TILES = 18 };
-    if (kernels_of(number) != &kernels_amx) return 0;
+#if defined(HAS_AMX)
+    if (kernels_of(number) == &kernels_amx) {
 #if defined(__linux__)
-    return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILES) ? RG_UNAVAILABLE : 0;
+        enum { ASK_FOR_STATE = 0x1023, TILES = 18 };
+        return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILES) ? RG_UNAVAILABLE : 0;
 #else
-    return RG_UNAVAILABLE;
+        return RG_UNAVAILABLE;
 #endif
-#else
+    }
+#endif
     return 0;
-#endif
 }
 
 int rg_test_quantise(int set, const float *x, int rows, int width, int16_t *q, float *scales) {
