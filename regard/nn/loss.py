@@ -114,7 +114,7 @@ def linear_cross_entropy(
 
     Loss and gradient are computed together, some rows at a time, while their logits are in the cache.
     """
-    with torch.autocast(weight.device.type, enabled=False):  # sums over a vocabulary need the weights' own precision
+    with torch.autocast(weight.device.type, enabled=False):  # it would round logits and gradients, not factors alone
         features = features.to(weight.dtype)
         smoothed, chosen = LinearCrossEntropy.apply(
             features, weight, bias, truth, objective.smoothing, objective.consistency

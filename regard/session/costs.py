@@ -25,7 +25,7 @@ TRIAL_LENGTH, TRIAL_ROWS = 16, 2
 MIXTURE_COPIES = 8
 """Of the probabilities of all classes: generated, copied, their logarithms, their sum, what is possible."""
 OVERHEAD = 2.0
-"""A step takes this much longer than its matrix products."""
+"""A step takes this much longer than its matrix products in fp32; what lies between them is fp32 in bf16 too."""
 PER_WEIGHT = 6
 """Floating-point operations of a training step: 2 forward and 4 backward a multiplication."""
 
@@ -116,8 +116,8 @@ def batch_of(config: Config, shapes: Shapes, length: int) -> Any:
     return trial_batch(task, columns, shapes, lengths, rows=TRIAL_ROWS)
 
 
-def seconds_needed(config: Config, shapes: Shapes, model: nn.Module, speed: float) -> float:
-    """At most, at so many floating-point operations a second."""
+def seconds_needed(config: Config, shapes: Shapes, model: nn.Module, speed: float, in_fp32: float) -> float:
+    """At most, where products run at so many floating-point operations a second, and at so many in fp32."""
     train = config.train
     tokens = train.max_steps * train.passes * train.batch_tokens * train.accumulate
-    return OVERHEAD * tokens * operations_per_token(config, shapes, model) / speed
+    return tokens * operations_per_token(config, shapes, model) * (1 / speed + (OVERHEAD - 1) / in_fp32)

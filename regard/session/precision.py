@@ -1,5 +1,5 @@
-"""In which precision a run trains: fp32, or bf16, in which the factors of matrix products are rounded and all else,
-their sums too, stays fp32."""
+"""In which precision a run trains: fp32, or bf16. Compiled kernels then round the factors of linear layers and of the
+vocabulary's product, and all else, the sums too, stays fp32; without such kernels it is torch's autocast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.config import Config
 from regard.errors import ConfigError, RunError
 from regard.native.training import training_kernels
 
-FAILS = "does not work on this processor"
+FAILS = "does not work here"
 
 
 def choose_precision(wanted: str, name: str = "train.precision") -> str:

@@ -38,6 +38,7 @@ def seed_step(seed: int, step: int) -> None:
 
 def precision_context(precision: str) -> AbstractContextManager[object]:
     """Where compiled kernels round the factors of products themselves, torch has nothing to do for it."""
+    assert precision == "bf16" or not fused.rounds(), "the kernels in use are those of another precision"
     by_torch = precision == "bf16" and not fused.rounds()
     return torch.autocast("cpu", dtype=torch.bfloat16) if by_torch else nullcontext()
 

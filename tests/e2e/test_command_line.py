@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from regard.data.store import Store
 from regard.demo import own_name
 from regard.loading import load_trained
 from regard.models import ARCHITECTURES
+from regard.native.training import training_kernels
 from regard.session import precision
 from regard.text.tokenizer import Tokenizer
+from regard.train import step
 from tests.e2e.toolbox import (
     SMALL,
     TINY,
@@ -434,6 +437,29 @@ def test_a_run_keeps_its_precision(call: Call, tiny_run: Path, tmp_path: Path, m
     (run / "config.json").write_text(json.dumps(document))
     monkeypatch.setattr(precision, "bf16_works", lambda: False)
     call("train", "--out", run, "--resume").refusal("began with bf16", "does not work", "train.precision=fp32")
+
+
+@pytest.mark.skipif(training_kernels("bf16") is None, reason="no compiled kernels multiply bf16 on this processor")
+def test_a_run_in_bf16_rounds_by_its_kernels_and_resumes_bit_identically(
+    call: Call, small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts: list[Any] = []
+    made = step.precision_context
+    monkeypatch.setattr(step, "precision_context", lambda name: contexts.append((name, made(name))) or contexts[-1][1])
+    wide = TINY | {"model.width": 64, "model.feedforward": 128, "train.batch_tokens": 512, "train.precision": "bf16"}
+    once, resumed, plain = tmp_path / "once", tmp_path / "resumed", tmp_path / "plain"
+    order = ["train", *small_corpus.options, *chosen(wide)]
+    assert "; bf16" in call(*order, "--out", once).done().err
+    assert len(contexts) == 4
+    assert all(name == "bf16" and isinstance(context, nullcontext) for name, context in contexts)
+    platform = json.loads((once / "config.json").read_text())["platform"]
+    assert platform["precision"] == "bf16"
+    assert platform["kernels"].endswith("products too)")
+    call(*order, "--out", resumed, "--set", "train.max_minutes=1e-6").done()
+    call("train", "--out", resumed, "--resume", "--set", "train.max_minutes=0").done()
+    assert weights(resumed) == weights(once)
+    call(*order, "--out", plain, "--set", "train.precision=fp32").done()
+    assert weights(plain) != weights(once)
 
 
 def test_a_run_keeps_its_preset(

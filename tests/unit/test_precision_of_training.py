@@ -29,7 +29,7 @@ def test_bf16_that_is_asked_for_is_refused_only_where_nothing_does_it(monkeypatc
     machine(monkeypatch, compiled=False, torch=True)
     assert choose_precision("bf16") == "bf16"
     machine(monkeypatch, compiled=False, torch=False)
-    with pytest.raises(ConfigError, match=r"^--precision='bf16' does not work on this processor; set it to 'auto'"):
+    with pytest.raises(ConfigError, match=r"^--precision='bf16' does not work here; set it to 'auto'"):
         choose_precision("bf16", "--precision")
 
 
