@@ -67,7 +67,8 @@ class Seen:
 
     def shortest_for(self, length: int) -> int:
         """The fewest target tokens seen for a source of so many tokens; in proportion where it is longer than all."""
-        known = [row for row in self.shortest if row[0] <= bucket(length)]
+        most = bucket(length)
+        known = [row for row in self.shortest if row[0] <= most]
         if not known:
             return 0
         longest, fewest = known[-1]

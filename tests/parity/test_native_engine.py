@@ -355,6 +355,29 @@ def test_threads_share_the_rows_without_changing_a_bit(precision: str):
     assert drain(NativeStepper(three, config), requests, [60]) == drain(NativeStepper(one, config), requests, [60])
 
 
+@pytest.mark.parametrize("beam", [1, 5, 11])
+def test_threads_that_search_sentences_of_their_own_find_what_one_finds(beam: int):
+    """They step until so many are finished, refilled and with a sentence cancelled on the way; the last sentence alone
+    is stepped by one thread, or by all where its beam is wide."""
+    plain, config, requests = eager(), SearchConfig(beam=beam), random_requests(60, longest=25)
+    expected = drain(NativeStepper(NativeTransformer(plain, threads=1), config), requests, [60])
+    native = NativeTransformer(plain, threads=3)
+    stepper, found = NativeStepper(native, config), dict[int, list[Hypothesis]]()
+    waiting, cancelled = list(requests), list[int]()
+    while waiting or stepper.is_busy:
+        free = 10 - len(stepper.open)
+        some, waiting = waiting[:free], waiting[free:]
+        stepper.admit(some)
+        stepper.run(3)
+        found |= stepper.finished()
+        if not cancelled and stepper.open:
+            cancelled = [max(stepper.open)]
+            stepper.cancel(cancelled)
+    assert native.engine.entries == 0
+    assert sorted([*found, *cancelled]) == list(range(60))
+    assert all(best == expected[number] for number, best in found.items())
+
+
 # What it refuses
 
 

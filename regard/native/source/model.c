@@ -93,30 +93,35 @@ void memory_release(memory_t *memory) {
     }
 }
 
-int row_reserve(row_t *row) {
-    if (row->age < row->room) return 0;
-    int room = row->age + 16;
-    int32_t *entries = realloc(row->entries, (size_t)room * sizeof *entries);
-    if (!entries) return RG_NO_MEMORY;
-    row->entries = entries, row->room = room;
+/* Makes the entry of the position that the row reads next. */
+static int row_extend(row_t *row) {
+    if (row->age == row->room) {
+        int room = row->age + 16;
+        int32_t *entries = realloc(row->entries, (size_t)room * sizeof *entries);
+        if (!entries) return RG_NO_MEMORY;
+        row->entries = entries, row->room = room;
+    }
+    int32_t entry = store_take(row->store);
+    if (entry < 0) return RG_NO_MEMORY;
+    row->entries[row->age] = entry;
     return 0;
 }
 
-int row_copy(rg_model *model, const row_t *row, row_t *copy) {
+int row_copy(const row_t *row, row_t *copy) {
     int room = row->age + 16;
     int32_t *entries = malloc((size_t)room * sizeof *entries);
     if (!entries) return RG_NO_MEMORY;
     for (int i = 0; i < row->age; i++) {
         entries[i] = row->entries[i];
-        model->store.references[entries[i]]++;
+        row->store->references[entries[i]]++;
     }
     if (row->memory) row->memory->references++;
-    *copy = (row_t){entries, row->age, room, row->memory};
+    *copy = (row_t){row->store, entries, row->age, room, row->memory};
     return 0;
 }
 
-void row_release(rg_model *model, row_t *row) {
-    for (int i = 0; i < row->age; i++) store_release(&model->store, row->entries[i]);
+void row_release(row_t *row) {
+    for (int i = 0; i < row->age; i++) store_release(row->store, row->entries[i]);
     free(row->entries);
     memory_release(row->memory);
     *row = (row_t){0};
@@ -278,6 +283,12 @@ static int encoder_blocks(const int32_t *lengths, int sentences, int most, int *
     return blocks;
 }
 
+/* Tokens of a block: as many blocks for each thread as for the others. */
+static int encoder_block(const rg_model *model, int total) {
+    int threads = pool_threads(model->pool), rounds = max(ROUND_UP(total, threads * BLOCK) / (threads * BLOCK), 1);
+    return max(ROUND_UP(total, threads * rounds) / (threads * rounds), 1);
+}
+
 int encode(rg_model *model, const int32_t *tokens, const int32_t *places, const int32_t *lengths, int sentences,
            memory_t **found) {
     const rg_shape *shape = &model->weights.shape;
@@ -294,8 +305,7 @@ int encode(rg_model *model, const int32_t *tokens, const int32_t *places, const 
     int *firsts = malloc(2 * ((size_t)sentences + 1) * sizeof *firsts);
     if (!firsts) return RG_NO_MEMORY;
     int *begins = firsts + sentences + 1, made = 0, error = 0;
-    int share = ROUND_UP(total, pool_threads(model->pool)) / pool_threads(model->pool);
-    int blocks = encoder_blocks(lengths, sentences, max(min(share, BLOCK), 1), firsts, begins, &rows);
+    int blocks = encoder_blocks(lengths, sentences, encoder_block(model, total), firsts, begins, &rows);
     for (int thread = 0; thread < pool_threads(model->pool) && !error; thread++)
         error = scratch_reserve(model, &model->scratch[thread], rows, longest_sentence);
     for (; made < sentences && !error; made++)
@@ -330,10 +340,10 @@ static void look_back(const rg_model *model, scratch_t *scratch, row_t *const *r
     for (int row = 0; row < count; row++) {
         const float *query = scratch->wide + (size_t)row * (size_t)model->wide_stride;
         const row_t *own = rows[row];
-        memcpy(store_at(&model->store, own->entries[own->age]) + offset, query + keys,
+        memcpy(store_at(own->store, own->entries[own->age]) + offset, query + keys,
                (size_t)model->memory_size * sizeof *query);
         for (int at = 0; at <= own->age; at++)
-            scratch->pointers[at] = store_at(&model->store, own->entries[at]) + offset;
+            scratch->pointers[at] = store_at(own->store, own->entries[at]) + offset;
         model->kernels->attend(query, scratch->pointers, keys, own->age + 1, shape, scratch->weights,
                                scratch->heads + (size_t)row * (size_t)model->heads_stride);
     }
@@ -488,33 +498,50 @@ static void decode_block(void *context, int block, int thread) {
     to_vocabulary(model, scratch, x, first, count, own->outputs);
 }
 
-int decode(rg_model *model, row_t *const *rows, const int32_t *tokens, int count, const outputs_t *outputs) {
-    int keys = 1, made = 0, error = 0, threads = pool_threads(model->pool);
+/* The most keys that one of the rows looks at, or an error where one cannot read its token. */
+static int keys_of(const rg_model *model, row_t *const *rows, const int32_t *tokens, int count) {
+    int keys = 1;
     for (int row = 0; row < count; row++) {
         if (tokens[row] < 0 || tokens[row] >= model->weights.shape.vocabulary) return RG_BAD_ARGUMENT;
         if (rows[row]->age >= model->target_count) return RG_TOO_LONG;
         keys = max(keys, max(rows[row]->age + 1, rows[row]->memory->length));
     }
+    return keys;
+}
+
+static int extend_all(row_t *const *rows, int count) {
+    for (int made = 0; made < count; made++)
+        if (row_extend(rows[made])) {
+            while (made-- > 0) store_release(rows[made]->store, rows[made]->entries[rows[made]->age]);
+            return RG_NO_MEMORY;
+        }
+    return 0;
+}
+
+int decode(rg_model *model, row_t *const *rows, const int32_t *tokens, int count, const outputs_t *outputs) {
+    int threads = pool_threads(model->pool), keys = keys_of(model, rows, tokens, count), error = min(keys, 0);
     int blocks = max(min(count, threads), ROUND_UP(count, BLOCK) / BLOCK);
     blocks = count > BLOCK * threads ? ROUND_UP(blocks, threads) : blocks;
     int block = blocks ? ROUND_UP(count, blocks) / blocks : 1;
     for (int thread = 0; thread < threads && !error; thread++)
         error = scratch_reserve(model, &model->scratch[thread], block, keys);
-    for (; made < count && !error; made++) {
-        int32_t entry = store_take(&model->store);
-        if (entry < 0 || row_reserve(rows[made])) {
-            if (entry >= 0) store_release(&model->store, entry);
-            error = RG_NO_MEMORY;
-            break;
-        }
-        rows[made]->entries[rows[made]->age] = entry;
-    }
-    if (error) {
-        while (made-- > 0) store_release(&model->store, rows[made]->entries[rows[made]->age]);
-        return error;
-    }
+    if (!error) error = extend_all(rows, count);
+    if (error) return error;
     decoding_t own = {model, rows, tokens, count, block, outputs};
     pool_run(model->pool, decode_block, &own, ROUND_UP(count, block) / block);
+    for (int row = 0; row < count; row++) rows[row]->age++;
+    return 0;
+}
+
+int decode_alone(rg_model *model, int thread, row_t *const *rows, const int32_t *tokens, int count,
+                 const outputs_t *outputs) {
+    int keys = keys_of(model, rows, tokens, count), error = min(keys, 0);
+    int blocks = max(ROUND_UP(count, BLOCK) / BLOCK, 1), block = ROUND_UP(count, blocks) / blocks;
+    if (!error) error = scratch_reserve(model, &model->scratch[thread], block, keys);
+    if (!error) error = extend_all(rows, count);
+    if (error) return error;
+    decoding_t own = {model, rows, tokens, count, block, outputs};
+    for (int number = 0; number * block < count; number++) decode_block(&own, number, thread);
     for (int row = 0; row < count; row++) rows[row]->age++;
     return 0;
 }
@@ -540,26 +567,35 @@ rg_model *rg_model_new(const rg_weights *weights, int instruction_set, int threa
     model->heads_stride = PADDED(values);
     model->wide_stride = max(PADDED(2 * keys + values), PADDED(shape->feedforward));
     model->most_inputs = ROUND_UP(max(max(shape->width, shape->feedforward), values), GROUP);
-    model->store.size = aligned((size_t)shape->decoder_layers * (size_t)model->memory_size * sizeof(float)) / sizeof(float);
     pthread_mutex_init(&model->mutex, NULL);
     model->encoder = copied(weights->encoder, (size_t)shape->encoder_layers * sizeof *model->encoder);
     model->decoder = copied(weights->decoder, (size_t)shape->decoder_layers * sizeof *model->decoder);
     model->pool = pool_new(threads);
-    if (model->pool) model->scratch = calloc((size_t)pool_threads(model->pool), sizeof *model->scratch);
-    if (model->scratch && model->encoder && model->decoder) return model;
-    rg_model_free(model);
-    return NULL;
+    size_t count = model->pool ? (size_t)pool_threads(model->pool) : 0;
+    if (count) model->scratch = calloc(count, sizeof *model->scratch), model->stores = calloc(count, sizeof *model->stores);
+    if (!model->scratch || !model->stores || !model->encoder || !model->decoder) {
+        rg_model_free(model);
+        return NULL;
+    }
+    size_t entry = aligned((size_t)shape->decoder_layers * (size_t)model->memory_size * sizeof(float)) / sizeof(float);
+    for (size_t thread = 0; thread < count; thread++) model->stores[thread].size = entry;
+    return model;
+}
+
+static void store_free(store_t *store) {
+    for (int slab = 0; slab < store->slab_count; slab++) free(store->slabs[slab]);
+    free(store->slabs);
+    free(store->references);
+    free(store->vacant);
 }
 
 void rg_model_free(rg_model *model) {
     if (!model) return;
-    for (int thread = 0; model->scratch && thread < pool_threads(model->pool); thread++)
-        free(model->scratch[thread].block);
-    for (int slab = 0; slab < model->store.slab_count; slab++) free(model->store.slabs[slab]);
-    free(model->store.slabs);
-    free(model->store.references);
-    free(model->store.vacant);
+    int threads = model->pool ? pool_threads(model->pool) : 0;
+    for (int thread = 0; model->scratch && thread < threads; thread++) free(model->scratch[thread].block);
+    for (int thread = 0; model->stores && thread < threads; thread++) store_free(&model->stores[thread]);
     free(model->scratch);
+    free(model->stores);
     free(model->encoder);
     free(model->decoder);
     pool_free(model->pool);
@@ -576,7 +612,9 @@ void rg_positions(rg_model *model, const float *source, int source_count, const 
 
 int64_t rg_entries(rg_model *model) {
     pthread_mutex_lock(&model->mutex);
-    int64_t found = model->store.count - model->store.vacant_count;
+    int64_t found = 0;
+    for (int thread = 0; thread < pool_threads(model->pool); thread++)
+        found += model->stores[thread].count - model->stores[thread].vacant_count;
     pthread_mutex_unlock(&model->mutex);
     return found;
 }
@@ -592,18 +630,18 @@ static rg_state *state_new(int rows) {
     return NULL;
 }
 
-static void state_release(rg_model *model, rg_state *state) {
-    for (int row = 0; row < state->rows; row++) row_release(model, &state->row[row]);
+static void state_release(rg_state *state) {
+    for (int row = 0; row < state->rows; row++) row_release(&state->row[row]);
     free(state->row);
     free(state);
 }
 
-static int state_of(rg_model *model, const row_t *const *rows, int count, rg_state **found) {
+static int state_of(const row_t *const *rows, int count, rg_state **found) {
     rg_state *state = state_new(count);
     if (!state) return RG_NO_MEMORY;
     for (int row = 0; row < count; row++)
-        if (row_copy(model, rows[row], &state->row[row])) {
-            state_release(model, state);
+        if (row_copy(rows[row], &state->row[row])) {
+            state_release(state);
             return RG_NO_MEMORY;
         }
     *found = state;
@@ -615,9 +653,10 @@ static int start(rg_model *model, const int32_t *tokens, const int32_t *places, 
     rg_state *state = state_new(sentences);
     memory_t **memories = calloc((size_t)(sentences ? sentences : 1), sizeof *memories);
     int error = state && memories ? encode(model, tokens, places, lengths, sentences, memories) : RG_NO_MEMORY;
-    for (int row = 0; row < sentences && !error; row++) state->row[row].memory = memories[row];
+    for (int row = 0; row < sentences && !error; row++)
+        state->row[row] = (row_t){.store = model->stores, .memory = memories[row]};
     free(memories);
-    if (error && state) state_release(model, state);
+    if (error && state) state_release(state);
     if (!error) *found = state;
     return error;
 }
@@ -631,7 +670,7 @@ int rg_start(rg_model *model, const int32_t *tokens, const int32_t *places, cons
     return error;
 }
 
-static int reordered(rg_model *model, const rg_state *state, const int32_t *parents, int rows, rg_state **after) {
+static int reordered(const rg_state *state, const int32_t *parents, int rows, rg_state **after) {
     const row_t **chosen = malloc((size_t)(rows ? rows : 1) * sizeof *chosen);
     if (!chosen) return RG_NO_MEMORY;
     int error = 0;
@@ -639,7 +678,7 @@ static int reordered(rg_model *model, const rg_state *state, const int32_t *pare
         if (parents[row] < 0 || parents[row] >= state->rows) error = RG_BAD_ARGUMENT;
         chosen[row] = error ? NULL : &state->row[parents[row]];
     }
-    if (!error) error = state_of(model, chosen, rows, after);
+    if (!error) error = state_of(chosen, rows, after);
     free(chosen);
     return error;
 }
@@ -647,7 +686,7 @@ static int reordered(rg_model *model, const rg_state *state, const int32_t *pare
 int rg_reorder(rg_model *model, const rg_state *state, const int32_t *parents, int rows, rg_state **after) {
     if (rows < 0) return RG_BAD_ARGUMENT;
     pthread_mutex_lock(&model->mutex);
-    int error = reordered(model, state, parents, rows, after);
+    int error = reordered(state, parents, rows, after);
     pthread_mutex_unlock(&model->mutex);
     return error;
 }
@@ -659,7 +698,7 @@ int rg_join(rg_model *model, const rg_state *one, const rg_state *other, rg_stat
     for (int row = 0; row < rows; row++)
         chosen[row] = row < one->rows ? &one->row[row] : &other->row[row - one->rows];
     pthread_mutex_lock(&model->mutex);
-    int error = state_of(model, chosen, rows, both);
+    int error = state_of(chosen, rows, both);
     pthread_mutex_unlock(&model->mutex);
     free(chosen);
     return error;
@@ -672,11 +711,11 @@ static int stepped(rg_model *model, const rg_state *state, const int32_t *tokens
     if (!all) return RG_NO_MEMORY;
     for (int row = 0; row < rows; row++) all[row] = &state->row[row];
     rg_state *found = NULL;
-    int error = state_of(model, (const row_t *const *)all, rows, &found);
+    int error = state_of((const row_t *const *)all, rows, &found);
     if (!error) {
         for (int row = 0; row < rows; row++) all[row] = &found->row[row];
         error = decode(model, all, tokens, rows, outputs);
-        if (error) state_release(model, found);
+        if (error) state_release(found);
     }
     free(all);
     if (!error) *after = found;
@@ -696,7 +735,7 @@ int rg_step(rg_model *model, const rg_state *state, const int32_t *tokens, float
 void rg_state_free(rg_model *model, rg_state *state) {
     if (!state) return;
     pthread_mutex_lock(&model->mutex);
-    state_release(model, state);
+    state_release(state);
     pthread_mutex_unlock(&model->mutex);
 }
 

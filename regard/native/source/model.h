@@ -16,9 +16,18 @@ typedef struct {
     float *data;
 } memory_t;
 
-/* A hypothesis as the decoder sees it. Its keys and values of each position read are an entry of the model's store, which
- * rows with a common past share: nothing is copied when a beam widens. */
+/* Keys and values of positions. No two threads use one at once. */
 typedef struct {
+    float **slabs;
+    int32_t *references, *vacant;
+    int count, vacant_count, slab_count;
+    size_t size; /* numbers of an entry */
+} store_t;
+
+/* A hypothesis as the decoder sees it. Its keys and values of each position read are an entry of its store, which rows
+ * with a common past share: nothing is copied when a beam widens. */
+typedef struct {
+    store_t *store;
     int32_t *entries;
     int age, room; /* positions read, and places in `entries` */
     memory_t *memory;
@@ -28,13 +37,6 @@ struct rg_state {
     int rows;
     row_t *row;
 };
-
-typedef struct {
-    float **slabs;
-    int32_t *references, *vacant;
-    int count, vacant_count, slab_count;
-    size_t size; /* numbers of an entry */
-} store_t;
 
 typedef struct {
     int rows, keys;
@@ -52,7 +54,7 @@ struct rg_model {
     const kernels_t *kernels;
     pool_t *pool;
     scratch_t *scratch; /* a thread's each */
-    store_t store;
+    store_t *stores;    /* one for each thread */
     const float *source_positions, *target_positions;
     int source_count, target_count;
     int stride, wide_stride, heads_stride, most_inputs, memory_size; /* of rows, in numbers */
@@ -73,12 +75,14 @@ typedef struct {
 
 int encode(rg_model *model, const int32_t *tokens, const int32_t *places, const int32_t *lengths, int sentences,
            memory_t **found);
-/* Each row has room for one entry more, which is made. */
+/* Each row grows by one entry. All threads share the rows. */
 int decode(rg_model *model, row_t *const *rows, const int32_t *tokens, int count, const outputs_t *outputs);
+/* The same by the calling thread of the pool alone, for rows whose stores no other thread uses. */
+int decode_alone(rg_model *model, int thread, row_t *const *rows, const int32_t *tokens, int count,
+                 const outputs_t *outputs);
 
 void memory_release(memory_t *memory);
-int row_copy(rg_model *model, const row_t *row, row_t *copy);
-int row_reserve(row_t *row);
-void row_release(rg_model *model, row_t *row);
+int row_copy(const row_t *row, row_t *copy);
+void row_release(row_t *row);
 
 #endif

@@ -1,9 +1,12 @@
 /* Beam search without rules, for sentences that come and go: what `regard.decode.beams` does, step by step the same. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
+
+#define FEW 8 /* rows: one thread steps them as fast as several, which would all read the same weights */
 
 typedef struct {
     row_t row;
@@ -31,6 +34,22 @@ typedef struct {
     int found_count, found_room;
 } lane_t;
 
+typedef struct {
+    lane_t **list;
+    int count, room;
+} lanes_t;
+
+/* Sentences that one thread searches, with a store of keys and values of their own. */
+typedef struct {
+    lanes_t open, done; /* done: in the order in which they ended */
+    int error;
+    int row_room;
+    row_t **rows;
+    const shortlist_t **shortlists; /* of each row */
+    int32_t *tokens, *best_tokens, *best_counts;
+    float *best_scores;
+} share_t;
+
 struct rg_search {
     rg_model *model;
     int beam, nbest, candidates, early_stopping, start, end;
@@ -38,15 +57,9 @@ struct rg_search {
     uint8_t *never;
     float *penalties;
     int penalty_count;
-    lane_t **lanes;
-    int lane_count, lane_room;
-    lane_t **done; /* in the order in which they ended */
-    int done_count, done_room;
-    int row_room;
-    row_t **rows;
-    const shortlist_t **shortlists; /* of each row */
-    int32_t *tokens, *best_tokens, *best_counts;
-    float *best_scores;
+    share_t *shares; /* one for each thread */
+    int share_count;
+    lanes_t done;
 };
 
 typedef struct {
@@ -55,15 +68,15 @@ typedef struct {
     int32_t token;
 } candidate_t;
 
-static void open_release(rg_model *model, open_t *open) {
-    row_release(model, &open->row);
+static void open_release(open_t *open) {
+    row_release(&open->row);
     free(open->tokens);
     free(open->scores);
     *open = (open_t){0};
 }
 
-static void lane_free(rg_search *search, lane_t *lane) {
-    for (int i = 0; i < lane->count; i++) open_release(search->model, &lane->open[i]);
+static void lane_free(lane_t *lane) {
+    for (int i = 0; i < lane->count; i++) open_release(&lane->open[i]);
     for (int i = 0; i < lane->found_count; i++) free(lane->found[i].tokens), free(lane->found[i].scores);
     shortlist_free(lane->shortlist);
     free(lane->open), free(lane->next), free(lane->kept), free(lane->found), free(lane);
@@ -93,18 +106,30 @@ rg_search *rg_search_new(rg_model *model, int beam, int nbest, int candidates, i
         return NULL;
     }
     memcpy(search->never, never, vocabulary);
-    return search;
+    search->share_count = pool_threads(model->pool);
+    search->shares = calloc((size_t)search->share_count, sizeof *search->shares);
+    if (search->shares) return search;
+    free(search->never), free(search);
+    return NULL;
+}
+
+static void lanes_free(lanes_t *lanes) {
+    for (int i = 0; i < lanes->count; i++) lane_free(lanes->list[i]);
+    free(lanes->list);
 }
 
 void rg_search_free(rg_search *search) {
     if (!search) return;
     pthread_mutex_lock(&search->model->mutex);
-    for (int i = 0; i < search->lane_count; i++) lane_free(search, search->lanes[i]);
-    for (int i = 0; i < search->done_count; i++) lane_free(search, search->done[i]);
+    for (int i = 0; i < search->share_count; i++) {
+        share_t *share = &search->shares[i];
+        lanes_free(&share->open), lanes_free(&share->done);
+        free(share->rows), free(share->shortlists), free(share->tokens);
+        free(share->best_tokens), free(share->best_counts), free(share->best_scores);
+    }
+    lanes_free(&search->done);
     pthread_mutex_unlock(&search->model->mutex);
-    free(search->lanes), free(search->done), free(search->never), free(search->penalties), free(search->rows);
-    free(search->tokens), free(search->best_tokens), free(search->best_counts), free(search->best_scores);
-    free(search->shortlists), free(search);
+    free(search->shares), free(search->never), free(search->penalties), free(search);
 }
 
 int rg_search_penalties(rg_search *search, const float *penalties, int count) {
@@ -174,35 +199,45 @@ static int are_candidates(const rg_search *search, const int32_t *candidates, co
     return 1;
 }
 
+/* The share with the fewest sentences. */
+static int smallest_share(const rg_search *search) {
+    int found = 0;
+    for (int i = 1; i < search->share_count; i++)
+        if (search->shares[i].open.count < search->shares[found].open.count) found = i;
+    return found;
+}
+
+static int open_lanes(rg_search *search, lane_t **lanes, memory_t **memories, int count) {
+    for (int i = 0; i < search->share_count; i++) { /* any of them may get all */
+        lanes_t *open = &search->shares[i].open;
+        if (make_room((void **)&open->list, &open->room, open->count + count, sizeof *open->list)) return RG_NO_MEMORY;
+    }
+    for (int i = 0; i < count; i++) {
+        int share = smallest_share(search);
+        lanes_t *open = &search->shares[share].open;
+        lanes[i]->count = 1;
+        lanes[i]->open[0].row = (row_t){.store = &search->model->stores[share], .memory = memories[i]};
+        open->list[open->count++] = lanes[i];
+    }
+    return 0;
+}
+
 static int admit(rg_search *search, const int32_t *tokens, const int32_t *places, const int32_t *lengths,
                  const int32_t *limits, const int64_t *numbers, const int32_t *candidates, const int32_t *counts,
                  int sentences) {
     memory_t **memories = calloc((size_t)(sentences ? sentences : 1), sizeof *memories);
-    if (!memories) return RG_NO_MEMORY;
-    int made = 0;
-    int error = make_room((void **)&search->lanes, &search->lane_room, search->lane_count + sentences,
-                          sizeof *search->lanes);
-    for (; made < sentences && !error; made++) {
-        lane_t *lane = lane_new(search, numbers[made], limits[made]);
-        if (!lane) {
-            error = RG_NO_MEMORY;
-            break;
-        }
-        search->lanes[search->lane_count + made] = lane;
+    lane_t **lanes = calloc((size_t)(sentences ? sentences : 1), sizeof *lanes);
+    int error = memories && lanes ? 0 : RG_NO_MEMORY, encoded = 0;
+    for (int i = 0; i < sentences && !error; i++)
+        if (!(lanes[i] = lane_new(search, numbers[i], limits[i]))) error = RG_NO_MEMORY;
+    if (!error) error = give_shortlists(search, lanes, candidates, counts, sentences);
+    if (!error) error = encode(search->model, tokens, places, lengths, sentences, memories), encoded = !error;
+    if (!error) error = open_lanes(search, lanes, memories, sentences);
+    for (int i = 0; i < sentences && error; i++) {
+        if (lanes && lanes[i]) lane_free(lanes[i]);
+        if (encoded) memory_release(memories[i]);
     }
-    if (!error) error = give_shortlists(search, search->lanes + search->lane_count, candidates, counts, sentences);
-    if (!error) error = encode(search->model, tokens, places, lengths, sentences, memories);
-    for (int i = 0; i < made; i++) {
-        lane_t *lane = search->lanes[search->lane_count + i];
-        if (error) {
-            lane_free(search, lane);
-            continue;
-        }
-        lane->count = 1;
-        lane->open[0].row.memory = memories[i];
-    }
-    if (!error) search->lane_count += sentences;
-    free(memories);
+    free(memories), free(lanes);
     return error;
 }
 
@@ -218,22 +253,20 @@ int rg_search_admit(rg_search *search, const int32_t *tokens, const int32_t *pla
     return error;
 }
 
+static void cancel(lanes_t *lanes, int64_t number) {
+    int kept = 0;
+    for (int i = 0; i < lanes->count; i++)
+        if (lanes->list[i]->number == number)
+            lane_free(lanes->list[i]);
+        else
+            lanes->list[kept++] = lanes->list[i];
+    lanes->count = kept;
+}
+
 int rg_search_cancel(rg_search *search, int64_t number) {
     pthread_mutex_lock(&search->model->mutex);
-    int kept = 0;
-    for (int i = 0; i < search->lane_count; i++)
-        if (search->lanes[i]->number == number)
-            lane_free(search, search->lanes[i]);
-        else
-            search->lanes[kept++] = search->lanes[i];
-    search->lane_count = kept;
-    kept = 0;
-    for (int i = 0; i < search->done_count; i++)
-        if (search->done[i]->number == number)
-            lane_free(search, search->done[i]);
-        else
-            search->done[kept++] = search->done[i];
-    search->done_count = kept;
+    for (int i = 0; i < search->share_count; i++) cancel(&search->shares[i].open, number);
+    cancel(&search->done, number);
     pthread_mutex_unlock(&search->model->mutex);
     return 0;
 }
@@ -265,17 +298,18 @@ static void keep(const rg_search *search, lane_t *lane, float rank) {
 }
 
 /* The best continuations of all open hypotheses, best first: each has its own in order. */
-static int best_candidates(const rg_search *search, const lane_t *lane, int first, candidate_t *found) {
+static int best_candidates(const rg_search *search, const share_t *share, const lane_t *lane, int first,
+                           candidate_t *found) {
     int at[lane->count], count = 0;
     memset(at, 0, sizeof at);
     while (count < search->candidates) {
         candidate_t best = {-INFINITY, 0.0f, -1, 0};
         for (int i = 0; i < lane->count; i++) {
-            if (at[i] >= search->best_counts[first + i]) continue;
+            if (at[i] >= share->best_counts[first + i]) continue;
             size_t place = (size_t)(first + i) * (size_t)search->candidates + (size_t)at[i];
-            float total = lane->open[i].total + search->best_scores[place];
+            float total = lane->open[i].total + share->best_scores[place];
             if (total > best.total)
-                best = (candidate_t){total, search->best_scores[place], i, search->best_tokens[place]};
+                best = (candidate_t){total, share->best_scores[place], i, share->best_tokens[place]};
         }
         if (best.parent < 0) break;
         at[best.parent]++;
@@ -298,7 +332,7 @@ static int finish(const rg_search *search, lane_t *lane, const candidate_t *cand
     return error;
 }
 
-static int branch(rg_model *model, open_t *parent, int is_last, int length, const candidate_t *candidate, open_t *to) {
+static int branch(open_t *parent, int is_last, int length, const candidate_t *candidate, open_t *to) {
     if (is_last) { /* nobody else continues it */
         *to = *parent;
         *parent = (open_t){0};
@@ -306,7 +340,7 @@ static int branch(rg_model *model, open_t *parent, int is_last, int length, cons
         *to = (open_t){.room = length + 16};
         to->tokens = malloc((size_t)to->room * sizeof *to->tokens);
         to->scores = malloc((size_t)to->room * sizeof *to->scores);
-        if (!to->tokens || !to->scores || row_copy(model, &parent->row, &to->row)) {
+        if (!to->tokens || !to->scores || row_copy(&parent->row, &to->row)) {
             free(to->tokens), free(to->scores);
             *to = (open_t){0};
             return RG_NO_MEMORY;
@@ -339,11 +373,10 @@ static int grow(const rg_search *search, lane_t *lane, const candidate_t *candid
     for (int i = 0; i < count && opened < search->beam && !error; i++) {
         if (candidates[i].token == search->end) continue;
         int parent = candidates[i].parent;
-        error = branch(search->model, &lane->open[parent], --uses[parent] == 0, lane->length, &candidates[i],
-                       &lane->next[opened]);
+        error = branch(&lane->open[parent], --uses[parent] == 0, lane->length, &candidates[i], &lane->next[opened]);
         opened++;
     }
-    for (int i = 0; i < lane->count; i++) open_release(search->model, &lane->open[i]);
+    for (int i = 0; i < lane->count; i++) open_release(&lane->open[i]);
     open_t *spare = lane->open;
     lane->open = lane->next, lane->next = spare;
     lane->count = opened;
@@ -392,105 +425,162 @@ static void choose_best(const rg_search *search, lane_t *lane) {
     lane->found_count = kept;
 }
 
-static int search_room(rg_search *search, int rows) {
-    if (rows <= search->row_room) return 0;
+static int share_room(const rg_search *search, share_t *share, int rows) {
+    if (rows <= share->row_room) return 0;
     size_t wanted = (size_t)rows + (size_t)rows / 2, most = (size_t)search->candidates;
-    free(search->rows), free(search->tokens), free(search->best_tokens), free(search->best_counts);
-    free(search->best_scores), free(search->shortlists);
-    search->rows = malloc(wanted * sizeof *search->rows);
-    search->shortlists = malloc(wanted * sizeof *search->shortlists);
-    search->tokens = malloc(wanted * sizeof *search->tokens);
-    search->best_counts = malloc(wanted * sizeof *search->best_counts);
-    search->best_tokens = malloc(wanted * most * sizeof *search->best_tokens);
-    search->best_scores = malloc(wanted * most * sizeof *search->best_scores);
-    int has_all = search->rows && search->shortlists && search->tokens && search->best_counts &&
-                  search->best_tokens && search->best_scores;
-    search->row_room = has_all ? (int)wanted : 0;
+    free(share->rows), free(share->shortlists), free(share->tokens);
+    free(share->best_tokens), free(share->best_counts), free(share->best_scores);
+    share->rows = malloc(wanted * sizeof *share->rows);
+    share->shortlists = malloc(wanted * sizeof *share->shortlists);
+    share->tokens = malloc(wanted * sizeof *share->tokens);
+    share->best_counts = malloc(wanted * sizeof *share->best_counts);
+    share->best_tokens = malloc(wanted * most * sizeof *share->best_tokens);
+    share->best_scores = malloc(wanted * most * sizeof *share->best_scores);
+    int has_all = share->rows && share->shortlists && share->tokens && share->best_counts && share->best_tokens &&
+                  share->best_scores;
+    share->row_room = has_all ? (int)wanted : 0;
     return has_all ? 0 : RG_NO_MEMORY;
 }
 
-static int step(rg_search *search) {
-    int rows = 0, first = 0, kept = 0;
-    for (int i = 0; i < search->lane_count; i++) rows += search->lanes[i]->count;
-    int error = search_room(search, rows);
-    if (!error)
-        error = make_room((void **)&search->done, &search->done_room, search->done_count + search->lane_count,
-                          sizeof *search->done);
-    if (error) return error;
-    rows = 0;
-    for (int i = 0; i < search->lane_count; i++) {
-        lane_t *lane = search->lanes[i];
+/* The open hypotheses of all sentences, with the tokens that they read next. */
+static int gather(const rg_search *search, share_t *share) {
+    int rows = 0;
+    for (int i = 0; i < share->open.count; i++) {
+        lane_t *lane = share->open.list[i];
         for (int j = 0; j < lane->count; j++, rows++) {
-            search->rows[rows] = &lane->open[j].row;
-            search->shortlists[rows] = lane->shortlist;
-            search->tokens[rows] = lane->length ? lane->open[j].tokens[lane->length - 1] : search->start;
+            share->rows[rows] = &lane->open[j].row;
+            share->shortlists[rows] = lane->shortlist;
+            share->tokens[rows] = lane->length ? lane->open[j].tokens[lane->length - 1] : search->start;
         }
     }
-    outputs_t outputs = {.most = search->candidates,
-                         .never = search->never,
-                         .best_scores = search->best_scores,
-                         .best_tokens = search->best_tokens,
-                         .best_counts = search->best_counts,
-                         .shortlists = search->shortlists};
-    error = decode(search->model, search->rows, search->tokens, rows, &outputs);
-    if (error) return error;
+    return rows;
+}
+
+/* What becomes of the sentences after a step. */
+static int settle(const rg_search *search, share_t *share) {
     candidate_t *candidates = malloc((size_t)search->candidates * sizeof *candidates);
     if (!candidates) return RG_NO_MEMORY;
-    for (int i = 0; i < search->lane_count; i++) {
-        lane_t *lane = search->lanes[i];
-        int own = lane->count, count = best_candidates(search, lane, first, candidates);
+    int first = 0, kept = 0, error = 0;
+    for (int i = 0; i < share->open.count; i++) {
+        lane_t *lane = share->open.list[i];
+        int own = lane->count, count = best_candidates(search, share, lane, first, candidates);
         first += own;
         if (!error) error = finish(search, lane, candidates, count);
         if (!error) error = grow(search, lane, candidates, count);
         if (!error && is_over(search, lane, &error)) {
-            for (int j = 0; j < lane->count; j++) open_release(search->model, &lane->open[j]);
+            for (int j = 0; j < lane->count; j++) open_release(&lane->open[j]);
             lane->count = 0;
             shortlist_free(lane->shortlist);
             lane->shortlist = NULL;
             choose_best(search, lane);
-            search->done[search->done_count++] = lane;
+            share->done.list[share->done.count++] = lane;
         } else {
-            search->lanes[kept++] = lane;
+            share->open.list[kept++] = lane;
         }
     }
-    search->lane_count = kept;
+    share->open.count = kept;
     free(candidates);
     return error;
 }
 
-int rg_search_step(rg_search *search) {
+/* `thread` takes the step alone; -1: all threads may share its rows. */
+static int step(const rg_search *search, share_t *share, int thread) {
+    int rows = 0;
+    for (int i = 0; i < share->open.count; i++) rows += share->open.list[i]->count;
+    int error = share_room(search, share, rows);
+    if (!error)
+        error = make_room((void **)&share->done.list, &share->done.room, share->done.count + share->open.count,
+                          sizeof *share->done.list);
+    if (error) return error;
+    rows = gather(search, share);
+    outputs_t outputs = {.most = search->candidates,
+                         .never = search->never,
+                         .best_scores = share->best_scores,
+                         .best_tokens = share->best_tokens,
+                         .best_counts = share->best_counts,
+                         .shortlists = share->shortlists};
+    error = thread < 0 && rows > FEW
+                ? decode(search->model, share->rows, share->tokens, rows, &outputs)
+                : decode_alone(search->model, thread < 0 ? 0 : thread, share->rows, share->tokens, rows, &outputs);
+    return error ? error : settle(search, share);
+}
+
+typedef struct {
+    rg_search *search;
+    int wanted; /* finished sentences, those of before included */
+    atomic_int finished;
+} running_t;
+
+static void run_share(running_t *own, share_t *share, int thread) {
+    do {
+        int before = share->done.count;
+        share->error = step(own->search, share, thread);
+        atomic_fetch_add(&own->finished, share->done.count - before);
+    } while (!share->error && share->open.count && atomic_load(&own->finished) < own->wanted);
+}
+
+static void run_one(void *context, int number, int thread) {
+    running_t *own = context;
+    share_t *share = &own->search->shares[number];
+    if (share->open.count) run_share(own, share, thread);
+}
+
+/* The finished sentences of all shares together. */
+static int collect(rg_search *search) {
+    lanes_t *done = &search->done;
+    for (int i = 0; i < search->share_count; i++) {
+        lanes_t *own = &search->shares[i].done;
+        if (make_room((void **)&done->list, &done->room, done->count + own->count, sizeof *done->list))
+            return RG_NO_MEMORY;
+        if (own->count) memcpy(done->list + done->count, own->list, (size_t)own->count * sizeof *own->list);
+        done->count += own->count, own->count = 0;
+    }
+    return 0;
+}
+
+static int run(rg_search *search, int count) {
+    int busy = 0, error = 0;
+    share_t *last = NULL;
+    for (int i = 0; i < search->share_count; i++)
+        if (search->shares[i].open.count) last = &search->shares[i], busy++;
+    running_t own = {search, count, search->done.count};
+    if (busy == 1)
+        run_share(&own, last, -1);
+    else if (busy)
+        pool_run(search->model->pool, run_one, &own, search->share_count);
+    for (int i = 0; i < search->share_count && !error; i++) error = search->shares[i].error;
+    return error ? error : collect(search);
+}
+
+/* Each share steps until so many sentences are finished: no thread waits for another after each step. */
+int rg_search_run(rg_search *search, int count) {
     pthread_mutex_lock(&search->model->mutex);
-    int error = search->failed ? search->failed : step(search);
-    search->failed = error;
+    if (!search->failed) search->failed = run(search, count);
+    int error = search->failed;
     pthread_mutex_unlock(&search->model->mutex);
     return error;
 }
 
-int rg_search_run(rg_search *search, int count) {
-    int error;
-    do error = rg_search_step(search);
-    while (!error && search->lane_count && search->done_count < count);
-    return error;
-}
+int rg_search_step(rg_search *search) { return rg_search_run(search, 0); }
 
 int rg_search_finished(const rg_search *search, int64_t *hypotheses, int64_t *tokens) {
     *hypotheses = *tokens = 0;
-    for (int i = 0; i < search->done_count; i++) {
-        const lane_t *lane = search->done[i];
+    for (int i = 0; i < search->done.count; i++) {
+        const lane_t *lane = search->done.list[i];
         *hypotheses += lane->found_count;
         for (int j = 0; j < lane->found_count; j++) *tokens += lane->found[j].length;
     }
-    return search->done_count;
+    return search->done.count;
 }
 
 void rg_search_take(rg_search *search, int64_t *whole, float *real) {
-    int count = search->done_count;
+    int count = search->done.count;
     int64_t hypotheses, total;
     rg_search_finished(search, &hypotheses, &total);
     int64_t *lengths = whole + 2 * count, *scored = lengths + hypotheses, *tokens = scored + hypotheses;
     float *scores = real + hypotheses;
     for (int i = 0; i < count; i++) {
-        const lane_t *lane = search->done[i];
+        const lane_t *lane = search->done.list[i];
         whole[i] = lane->number, whole[count + i] = lane->found_count;
         for (int j = 0; j < lane->found_count; j++) {
             const found_t *one = &lane->found[j];
@@ -501,18 +591,21 @@ void rg_search_take(rg_search *search, int64_t *whole, float *real) {
         }
     }
     pthread_mutex_lock(&search->model->mutex);
-    for (int i = 0; i < count; i++) lane_free(search, search->done[i]);
+    for (int i = 0; i < count; i++) lane_free(search->done.list[i]);
     pthread_mutex_unlock(&search->model->mutex);
-    search->done_count = 0;
+    search->done.count = 0;
 }
 
 int rg_search_written(const rg_search *search, int64_t number, int place, int32_t *tokens, int room) {
-    for (int i = 0; i < search->lane_count; i++) {
-        const lane_t *lane = search->lanes[i];
-        if (lane->number != number) continue;
-        if (place >= lane->count || lane->length > room) return -1;
-        if (lane->length) memcpy(tokens, lane->open[place].tokens, (size_t)lane->length * sizeof *tokens);
-        return lane->length;
+    for (int i = 0; i < search->share_count; i++) {
+        const lanes_t *open = &search->shares[i].open;
+        for (int j = 0; j < open->count; j++) {
+            const lane_t *lane = open->list[j];
+            if (lane->number != number) continue;
+            if (place >= lane->count || lane->length > room) return -1;
+            if (lane->length) memcpy(tokens, lane->open[place].tokens, (size_t)lane->length * sizeof *tokens);
+            return lane->length;
+        }
     }
     return -1;
 }
