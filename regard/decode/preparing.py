@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from regard.data.columns import SOURCE, Column, Encoded
 from regard.data.copying import word_codec
@@ -22,6 +22,8 @@ RARE = 0.01
 """Of the training lines: what is rarer was not learnt."""
 STRETCH = 1.25
 """A sentence may be so much longer than all that was seen before it is cut between words, which costs more."""
+TOGETHER, SHORT = 4096, 1000
+"""Texts that are encoded in one go, and the most characters of each: longer ones are cut, and would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class Preparing:
     """The most source tokens that the model was trained on, end symbol not counted."""
     seen: Seen | None
     """What the texts were like that the model was trained on."""
+    encoded: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """The ids of short texts: a line is asked for its size first, and then for its ids."""
 
     def lines(
         self,
@@ -58,6 +62,8 @@ class Preparing:
                 f"{named('keep')} translates around what is kept, which a model of several sources cannot"
             )
         cutting = self._cutting()
+        if ids is None:
+            self._encode(texts[:TOGETHER])
         lines: list[Line | None] = []
         for number, text in enumerate(texts):
             place = places[number] if places else f"line {before + number + 1}"
@@ -85,7 +91,7 @@ class Preparing:
                 unit = self._remembered(line, part, first=count == 0)
                 if unit is None:
                     unit = self.unit(part, line.keep, first=count == 0, ids=known, further=further[number])
-                yield replace(unit, aligned=line.lifted is not None and self.attends)
+                yield replace(unit, aligned=True) if line.lifted is not None and self.attends else unit
 
     # How long a text may be
 
@@ -123,8 +129,17 @@ class Preparing:
         limit = self.longest
         return limit is None or len(ids) - SOURCE.symbols(self.job.tag) <= limit
 
+    def _encode(self, texts: Sequence[str]) -> None:
+        """Those that are short, on all cores."""
+        some = list({text for text in texts if len(text) <= SHORT})
+        self.encoded.update(zip(some, self.tokenizer.source.encode_batch(some), strict=True))
+
+    def _ids(self, text: str) -> list[int]:
+        known = self.encoded.get(text)
+        return self.tokenizer.source.encode(text) if known is None else known
+
     def _size(self, text: str) -> int:
-        return len(self.tokenizer.source.encode(text))
+        return len(self._ids(text))
 
     # Lines
 
@@ -191,8 +206,9 @@ class Preparing:
         where they belong, as tags are."""
         if self.seen is None or not keep.placeholders or self.seen.source.placeholders > RARE:
             return keep, []
-        own = replace(keep, asked=())
-        return replace(keep, placeholders=False), [(span.start, span.end) for span in own.spans(text)]
+        own = replace(keep, asked=()) if keep.asked else keep
+        rest = replace(keep, placeholders=False) if keep.asked else NOTHING
+        return rest, [(span.start, span.end) for span in own.spans(text)]
 
     # Units
 
@@ -208,7 +224,8 @@ class Preparing:
         """A part of a line with all that is asked of its translation; `first` of its line or not."""
         if not text.strip() or (ids is None and self._is_copied(text, keep)):
             return Unit(text, [], NO_DEMANDS, self.tokenizer.target, first)
-        return self.asked(replace(self.plain_unit(text, further, ids, first=first), keep=keep))
+        unit = self.plain_unit(text, further, ids, first=first)
+        return self.asked(replace(unit, keep=keep) if keep else unit)
 
     def plain_unit(
         self, text: str, further: tuple[Encoded, ...], ids: list[int] | None = None, *, first: bool = True
@@ -218,15 +235,16 @@ class Preparing:
         if self.columns[0].extended:
             words = word_codec(self.columns[0], self.tokenizer)
             codec = words.extended(words.unknown_words(text))
-        source = codec if self.columns[0].extended else self.tokenizer.source
-        ids = self.columns[0].around(source.encode(text), self.tokenizer, self.job.tag) if ids is None else ids
+        if ids is None:
+            own = codec.encode(text) if self.columns[0].extended else self._ids(text)
+            ids = self.columns[0].around(own, self.tokenizer, self.job.tag)
         return Unit(text, ids, NO_DEMANDS, codec, first, further)
 
     def asked(self, unit: Unit) -> Unit:
         """With what the job asks of its translation."""
         kept, joiner = self._wanted_spans(unit), self.tokenizer.joiner
         demands = self.job.demands(unit.codec, joiner, self.end, unit.text, kept, first=unit.first)
-        return replace(unit, demands=demands)
+        return unit if demands == NO_DEMANDS else replace(unit, demands=demands)
 
     def _remembered(self, line: Line, part: str, *, first: bool) -> Unit | None:
         """A sentence of a line that was split, if the memory has it; as one that is copied, it is not asked for."""

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from regard.data.batch import Source
 from regard.decode.beams import penalty_table
@@ -37,12 +38,12 @@ def is_plain(config: SearchConfig) -> bool:
 def packed_sources(sources: Sequence[Source]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """The tokens of sentences one behind the other, the place of each in its sentence, how many each sentence has, and
     how many positions the longest has room for. Padding does not exist here."""
-    values, masks = [one.values.numpy() for one in sources], [one.mask.numpy() for one in sources]
-    mask, rooms = np.concatenate(masks, 1)[0], [one.shape[1] for one in masks]
+    values, masks = [one.values for one in sources], [one.mask for one in sources]
+    mask, rooms = torch.cat(masks, 1)[0].numpy(), [one.size(1) for one in masks]
     ends = np.cumsum(rooms)
     places = np.arange(ends[-1]) - np.repeat(ends - rooms, rooms)
     counts = np.concatenate([[0], np.cumsum(mask)])[[0, *ends]]
-    tokens = np.concatenate(values, 1)[0][mask].astype(np.int32)
+    tokens = torch.cat(values, 1)[0].numpy()[mask].astype(np.int32)
     return tokens, places[mask].astype(np.int32), np.diff(counts).astype(np.int32), max(rooms)
 
 

@@ -104,6 +104,8 @@ class Keeping:
         """The translation with those placeholders that take the next argument in the order of the source: `%s … %d`
         that became `%d … %s` would give a program a text for a number. They change places with each other."""
         wanted = [text for text in self.kept(source) if NEXT_ARGUMENT.fullmatch(text)]
+        if len(wanted) < 2:  # nothing to change places with
+            return translation
         found = [span for span in self.spans(translation) if NEXT_ARGUMENT.fullmatch(span.text)]
         told = [span.text for span in found]
         if told == wanted or sorted(told) != sorted(wanted):
