@@ -27,7 +27,7 @@ SANITIZED = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover
 AVX2, AVX512 = ("-mavx2", "-mfma"), ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni")
 AMX = ("-mavx512bf16", "-mamx-tile", "-mamx-int8", "-mamx-bf16")
 PLAIN = {"plain": ("plain C", ())}
-X86 = {
+X86: dict[str, tuple[str, Sequence[str]]] = {
     "avx2": ("AVX2", AVX2),
     "avxvnni": ("AVX-VNNI", (*AVX2, "-mavxvnni")),
     "avx512vnni": ("AVX-512 VNNI", (*AVX2, *AVX512)),
