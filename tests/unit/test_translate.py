@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Padded
 from regard.decode.batches import batches_by_length, padded_length
+from regard.decode.preparing import SHORT
 from regard.decode.search import SearchConfig
 from regard.decode.translate import Translation, Translator, source_ids, target_text
 from regard.errors import ConfigError, RegardError
@@ -144,6 +145,31 @@ def test_lines_are_prepared_once_and_translated_as_often_as_one_likes():
         assert texts(echo.run(prepared, progress=seen.append)) == ECHOED
     assert Counting.asked == 0
     assert seen[-1] == len(SENTENCES)
+
+
+class Noting(ByteCodec):
+    """Notes what it is asked to encode, alone and with others."""
+
+    def __init__(self) -> None:
+        super().__init__(["news"])
+        self.alone, self.together = list[str](), list[str]()
+
+    def encode(self, text: str) -> list[int]:
+        self.alone.append(text)
+        return super().encode(text)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        self.together += texts
+        return [super(Noting, self).encode(text) for text in texts]
+
+
+def test_short_texts_are_encoded_together_and_once_and_long_ones_are_not_held():
+    codec = Noting()
+    echo = Translator(model=Echo(), tokenizer=Tokenizer.pair(codec, codec), max_source=2000)
+    long, given = "long " * (SHORT // 5) + ".", ["one", "", "two", "one", "a b c"]
+    prepared = echo.prepare([*given, long], beam=1)
+    assert (sorted(set(codec.together)), set(codec.alone)) == (sorted(set(given)), {long})
+    assert [unit.ids for unit in prepared.units] == [source_ids(TOKENIZER, text) for text in [*given, long] if text]
 
 
 def test_a_sentence_above_the_budget_stands_alone():
