@@ -188,6 +188,27 @@ def test_so_does_the_python_path_in_fp32(early_stopping: bool):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("nbest", [1, 3])
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
+def test_what_cannot_overtake_is_not_stepped_and_nothing_is_lost(length_penalty: float, nbest: int, precision: str):
+    plain = eager()
+    with torch.no_grad():
+        cast(Tensor, plain.output_bias)[END] -= 1.0  # some end soon, some late
+    native = NativeTransformer(plain, precision, threads=1)
+    config = SearchConfig(beam=5, nbest=nbest, length_penalty=length_penalty)
+    ours, theirs = NativeStepper(native, config), Stepper(native, config)
+    numbers, narrow = ours.admit(random_requests(23, longest=25)), 0
+    theirs.admit(random_requests(23, longest=25))
+    while theirs.is_busy:
+        ours.step()
+        theirs.step()
+        assert ours.finished() == theirs.finished()
+        narrow += sum(0 < len(ours.written(number)) < len(theirs.written(number)) for number in numbers)
+    assert not ours.is_busy
+    assert narrow
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_library_stops_early_where_a_stepper_does(precision: str):
     """Step by step the same requests are finished, and sooner than without."""
     plain = eager()

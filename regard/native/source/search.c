@@ -365,9 +365,24 @@ static int branch(open_t *parent, int is_last, int length, const candidate_t *ca
     return 0;
 }
 
+/* Whether what begins with so much can end among the best: further tokens only lower it, and the penalty is largest at the
+ * limit. */
+static int can_overtake(const rg_search *search, const lane_t *lane, float total) {
+    return total / search->penalties[lane->limit] > lane->kept[search->nbest - 1];
+}
+
+/* How many of the candidates, best first, are worth another step. Those that cannot overtake come last, and so do all that
+ * follow from them: they take no place from the others, and leaving them out changes no result. With early stopping they
+ * count when they end. */
+static int worth_growing(const rg_search *search, const lane_t *lane, const candidate_t *candidates, int count) {
+    while (!search->early_stopping && count && !can_overtake(search, lane, candidates[count - 1].total)) count--;
+    return count;
+}
+
 static int grow(const rg_search *search, lane_t *lane, const candidate_t *candidates, int count) {
     int uses[lane->count], opened = 0, error = 0;
     memset(uses, 0, sizeof uses);
+    count = worth_growing(search, lane, candidates, count);
     for (int i = 0, open = 0; i < count && open < search->beam; i++)
         if (candidates[i].token != search->end) uses[candidates[i].parent]++, open++;
     for (int i = 0; i < count && opened < search->beam && !error; i++) {
@@ -393,7 +408,7 @@ static int is_over(const rg_search *search, lane_t *lane, int *error) {
     if (search->early_stopping && lane->ended >= search->beam) return 1;
     float most = -INFINITY;
     for (int i = 0; i < lane->count; i++) most = lane->open[i].total > most ? lane->open[i].total : most;
-    return at_limit || lane->kept[search->nbest - 1] >= most / search->penalties[lane->limit];
+    return at_limit || !can_overtake(search, lane, most);
 }
 
 static int is_same(const found_t *one, const found_t *other) {
