@@ -25,6 +25,11 @@ def within_rounds(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return statistics.median(own / other for own, other in zip(ours, theirs, strict=True))
 
 
+def share_of(rate: float, peak: float) -> float:
+    """0 where the peak was not measured."""
+    return rate / peak if peak else 0.0
+
+
 def row_of(label: str, figure: dict[str, Any], scale: float = 1.0) -> Row:
     """What `measured` gave, as a bar."""
     values = [value * scale for value in figure["measurements"]]

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.bench.figures import measured, within_rounds
+from regard.bench.figures import measured, share_of, within_rounds
 from regard.bench.machine import Peaks
 from regard.bench.translators import SHORTLIST, counterpart
 from regard.decode.translate import target_text
@@ -119,6 +119,6 @@ def add_shares(engines: Sequence[dict[str, Any]], opened: Opened, settings: dict
             tokens, sentences = beam["tokens_per_second"]["median"], beam["sentences_per_second"]["median"]
             of_source = source * settings["source_tokens"] / settings["count"] * sentences
             operations = 2 * (of_source + target * tokens * beam["beam"])
-            beam["share_of_peak"] = operations / peak if peak else 0.0
+            beam["share_of_peak"] = share_of(operations, peak)
             alone = beam["tokens_per_second_alone"]["median"]
             beam["share_of_bandwidth"] = target * size * alone / peaks.bandwidth

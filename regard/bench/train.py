@@ -30,6 +30,7 @@ from regard.bench.figures import (
     megabytes,
     notes,
     row_of,
+    share_of,
     within_rounds,
 )
 from regard.bench.machine import Peaks, measure_peaks, refuse_nothing
@@ -135,7 +136,7 @@ def bench_shape(
     a_token = operations_a_token(model, settings)
     for peer, child, own in zip(peers, children, turns, strict=True):
         peer |= child.about | {"peak_memory": own[-1]["peak_memory"]}
-        peer["share_of_peak"] = peer["median"] * a_token / peaks.of_training(settings["precision"])
+        peer["share_of_peak"] = share_of(peer["median"] * a_token, peaks.of_training(settings["precision"]))
     return {"shape": shape, "model": model | {"norm": "post"}, "peers": [*peers, *absent, *failed]}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import repeat
 
 from regard.data.columns import SOURCE, Column, Encoded
 from regard.data.copying import word_codec
@@ -11,6 +12,7 @@ from regard.data.seen import FAMILIAR, Seen
 from regard.decode.job import Job
 from regard.decode.request import NO_DEMANDS
 from regard.decode.units import Cutting, Line, Unit, Whole, only
+from regard.decode.windowed import WindowedEncoder, windows
 from regard.errors import ConfigError, RegardError
 from regard.naming import named
 from regard.text.documents.part import has_words
@@ -22,8 +24,6 @@ RARE = 0.01
 """Of the training lines: what is rarer was not learnt."""
 STRETCH = 1.25
 """A sentence may be so much longer than all that was seen before it is cut between words, which costs more."""
-TOGETHER, SHORT = 4096, 1000
-"""Texts that are encoded in one go, and the most characters of each: longer ones are cut, and would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,8 @@ class Preparing:
 
     job: Job
     tokenizer: Tokenizer
+    encoder: WindowedEncoder
+    """Of source texts."""
     columns: tuple[Column, ...]
     """Of the run: the source, further sources, the target."""
     language: str
@@ -44,8 +46,6 @@ class Preparing:
     """The most source tokens that the model was trained on, end symbol not counted."""
     seen: Seen | None
     """What the texts were like that the model was trained on."""
-    encoded: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    """The ids of short texts: a line is asked for its size first, and then for its ids."""
 
     def lines(
         self,
@@ -62,10 +62,8 @@ class Preparing:
                 f"{named('keep')} translates around what is kept, which a model of several sources cannot"
             )
         cutting = self._cutting()
-        if ids is None:
-            self._encode(texts[:TOGETHER])
         lines: list[Line | None] = []
-        for number, text in enumerate(texts):
+        for number, text in enumerate(self._read(texts) if ids is None else texts):
             place = places[number] if places else f"line {before + number + 1}"
             keep = self.job.keep.flagged(flags[number] if flags else ()) if len(self.columns) == 2 else NOTHING
             if not text.strip():
@@ -83,7 +81,8 @@ class Preparing:
         ids: Sequence[Sequence[int]] | None = None,
     ) -> Iterator[Unit]:
         """A unit for each part of each line, made when it is asked for; `further` is what is read beside the lines."""
-        for number, line in enumerate(lines):
+        read = self._read(["" if line is None else line.text for line in lines]) if ids is None else repeat("")
+        for number, (line, _) in enumerate(zip(lines, read, strict=False)):
             if line is None:
                 continue
             known = None if ids is None or line.is_plain else list(ids[number])
@@ -129,17 +128,14 @@ class Preparing:
         limit = self.longest
         return limit is None or len(ids) - SOURCE.symbols(self.job.tag) <= limit
 
-    def _encode(self, texts: Sequence[str]) -> None:
-        """Those that are short, on all cores."""
-        some = list({text for text in texts if len(text) <= SHORT})
-        self.encoded.update(zip(some, self.tokenizer.source.encode_batch(some), strict=True))
-
-    def _ids(self, text: str) -> list[int]:
-        known = self.encoded.get(text)
-        return self.tokenizer.source.encode(text) if known is None else known
+    def _read(self, texts: Sequence[str]) -> Iterator[str]:
+        """The texts, encoded a window at a time as they are asked for."""
+        for window in windows(texts):
+            self.encoder.read(texts[window.start : window.stop])
+            yield from texts[window.start : window.stop]
 
     def _size(self, text: str) -> int:
-        return len(self._ids(text))
+        return len(self.encoder.ids(text))
 
     # Lines
 
@@ -236,7 +232,7 @@ class Preparing:
             words = word_codec(self.columns[0], self.tokenizer)
             codec = words.extended(words.unknown_words(text))
         if ids is None:
-            own = codec.encode(text) if self.columns[0].extended else self._ids(text)
+            own = codec.encode(text) if self.columns[0].extended else self.encoder.ids(text)
             ids = self.columns[0].around(own, self.tokenizer, self.job.tag)
         return Unit(text, ids, NO_DEMANDS, codec, first, further)
 

@@ -29,6 +29,7 @@ from regard.decode.scoring import encoded_pairs, refuse_long, scored
 from regard.decode.translation import Translation
 from regard.decode.unit_search import UnitSearch
 from regard.decode.units import Line, Prepared, Unit
+from regard.decode.windowed import WindowedEncoder
 from regard.decode.wording import text_of
 from regard.errors import ConfigError
 from regard.inspect.record import Inspection
@@ -277,6 +278,7 @@ class Translator:
         return Preparing(
             job=job,
             tokenizer=self.tokenizer,
+            encoder=WindowedEncoder(self.tokenizer.source),
             columns=self.columns,
             language=self.source_language or "",
             end=self.model.symbols.end,

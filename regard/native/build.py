@@ -16,6 +16,7 @@ import sysconfig
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 FOLDER = Path(__file__).parent
 SOURCES = FOLDER / "source"
@@ -26,14 +27,25 @@ SANITIZED = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover
 """Flags of a library whose every access and every operation is checked."""
 AVX2, AVX512 = ("-mavx2", "-mfma"), ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni")
 AMX = ("-mavx512bf16", "-mamx-tile", "-mamx-int8", "-mamx-bf16")
-PLAIN = {"plain": ("plain C", ())}
-X86: dict[str, tuple[str, Sequence[str]]] = {
-    "avx2": ("AVX2", AVX2),
-    "avxvnni": ("AVX-VNNI", (*AVX2, "-mavxvnni")),
-    "avx512vnni": ("AVX-512 VNNI", (*AVX2, *AVX512)),
-    "amx": ("AMX", (*AVX2, *AVX512, *AMX)),
+
+
+class InstructionSet(NamedTuple):
+    """What kernels are compiled for, once for each."""
+
+    name: str
+    flags: Sequence[str] = ()
+    """What the compiler is told."""
+    instruction: str = "nop"
+    """One that is new with it, for the assembler: an old one may stand beside a newer compiler."""
+
+
+PLAIN = {"plain": InstructionSet("plain C")}
+X86 = {
+    "avx2": InstructionSet("AVX2", AVX2, "vpaddd %ymm0, %ymm1, %ymm2"),
+    "avxvnni": InstructionSet("AVX-VNNI", (*AVX2, "-mavxvnni"), "{vex} vpdpbusd %ymm0, %ymm1, %ymm2"),
+    "avx512vnni": InstructionSet("AVX-512 VNNI", (*AVX2, *AVX512), "vpdpbusd %zmm0, %zmm1, %zmm2"),
+    "amx": InstructionSet("AMX", (*AVX2, *AVX512, *AMX), "tdpbf16ps %tmm0, %tmm1, %tmm2"),
 }
-"""The kernels that are compiled once for each instruction set: its name, and what the compiler is told."""
 
 
 class BuildError(Exception):
@@ -63,7 +75,7 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
     if sys.platform == "win32":
         raise BuildError("the native engine is built on Linux and macOS only")
     compiler = find_compiler()
-    kernels = PLAIN | {table: own for table, own in known_sets().items() if understands(compiler, own[1])}
+    kernels = PLAIN | {table: own for table, own in known_sets().items() if understands(compiler, own)}
     with tempfile.TemporaryDirectory() as folder:
         objects: list[str] = []
 
@@ -71,7 +83,7 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
             objects.append(str(Path(folder) / f"{name}.o"))
             run([*compiler, *FLAGS, *own, *flags, "-c", str(SOURCES / source), "-o", objects[-1]])
 
-        for table, (name, own) in kernels.items():
+        for table, (name, own, _) in kernels.items():
             named = [f"-DKERNELS=kernels_{table}", f'-DKERNELS_NAME="{name}"']
             named += [f"-D{each.upper()}={each}_{table}" for each in ("training", "products", "rounded")]
             for source in ("kernels", "training", "products", "rounded"):
@@ -88,15 +100,17 @@ def build(target: Path = LIBRARY, flags: Sequence[str] = ()) -> Path:
     return target
 
 
-def known_sets() -> dict[str, tuple[str, Sequence[str]]]:
+def known_sets() -> dict[str, InstructionSet]:
     """Those of this kind of processor."""
     return X86 if platform.machine() in ("x86_64", "AMD64") else {}
 
 
-def understands(compiler: Sequence[str], flags: Sequence[str]) -> bool:
-    """Whether a compiler knows the instructions of a set: gcc 9 and 10, which long-lived systems have, lack some."""
-    command = [*compiler, *flags, "-fsyntax-only", "-x", "c", os.devnull]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+def understands(compiler: Sequence[str], own: InstructionSet) -> bool:
+    """Whether a compiler and its assembler know the instructions of a set: those of long-lived systems lack some."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*compiler, *own.flags, "-c", "-x", "c", "-", "-o", str(Path(folder) / "probe.o")]
+        probe = f'__asm__("{own.instruction}");'
+        return subprocess.run(command, input=probe, text=True, capture_output=True, check=False).returncode == 0
 
 
 def run(command: Sequence[str]) -> None:

@@ -109,7 +109,6 @@ SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "rg_search_penalties": (c_int, (c_void_p, Pointer, c_int)),
     "rg_search_admit": (c_int, (c_void_p, *(Pointer,) * 7, c_int)),
     "rg_search_cancel": (c_int, (c_void_p, c_int64)),
-    "rg_search_step": (c_int, (c_void_p,)),
     "rg_search_run": (c_int, (c_void_p, c_int)),
     "rg_search_finished": (c_int, (c_void_p, POINTER(c_int64), POINTER(c_int64))),
     "rg_search_take": (None, (c_void_p, Pointer, Pointer)),

@@ -155,7 +155,7 @@ class NativeStepper:
 
     def step(self) -> None:
         """Each open hypothesis grows by one token; nothing where none is open."""
-        native.checked(self._library.rg_search_step(self._handle))
+        native.checked(self._library.rg_search_run(self._handle, 0))
         if self._beside is not None:
             self._beside.step()
 

@@ -11,14 +11,14 @@ from regard.config import Config
 from regard.errors import ConfigError, RunError
 from regard.native.training import training_kernels
 
-FAILS = "does not work here"
+BY_NOTHING = "neither compiled kernels nor torch multiply"
 
 
 def choose_precision(wanted: str, name: str = "train.precision") -> str:
     """fp32 or bf16; `auto` is bf16 where compiled kernels multiply it, because torch's own way of it (autocast) takes
     more time over casts than it saves in products, unless a model is large."""
     if wanted == "bf16" and not bf16_works():
-        raise ConfigError(f"{name}='bf16' {FAILS}; set it to 'auto' or 'fp32'")
+        raise ConfigError(f"{name}: {BY_NOTHING} bf16 on this processor; choose auto or fp32")
     if wanted != "auto":
         return wanted
     return "fp32" if training_kernels("bf16") is None else "bf16"
@@ -36,7 +36,7 @@ def precision_for(config: Config, saved: Mapping[str, Any] | None) -> str:
         return choose_precision(config.train.precision)
     if began == "bf16" and not bf16_works():
         raise RunError(
-            f"The run began with bf16, which {FAILS}. Resume it where it does, or train anew with "
-            "train.precision=fp32 in another --out."
+            f"The run began in bf16, and {BY_NOTHING} bf16 on this processor. Resume it on one where they do, "
+            "or train anew with train.precision=fp32 in another --out."
         )
     return began

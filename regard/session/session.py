@@ -149,10 +149,12 @@ class Session:
         step_tokens = train.batch_tokens * train.accumulate
         epochs = train.max_steps * step_tokens / max(max(meta["tokens"].values()), 1)
         passes = counted(round(epochs), "epochs") if epochs >= 1 else "less than an epoch"
-        speed, in_fp32 = (
-            hardware.matrix_speed(partial(fused.multiply, training_kernels(each))) for each in (self.precision, "fp32")
-        )
-        seconds = seconds_needed(self.config, self.shapes, self.paper, speed, in_fp32)
+        speeds = {
+            each: hardware.matrix_speed(partial(fused.multiply, training_kernels(each)))
+            for each in {self.precision, "fp32"}
+        }
+        speed = speeds[self.precision]
+        seconds = seconds_needed(self.config, self.shapes, self.paper, speed, speeds["fp32"])
         parameters, frozen = parameters_in(self.paper), parameters_in(self.paper) - trainable_in(self.paper)
         of_them = f" ({frozen:,} frozen)" if frozen else ""
         self._say(

@@ -5,6 +5,7 @@ hold: `</s>` typed by a user is four characters like any other.
 """
 
 import copy
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +18,10 @@ T = TypeVar("T")
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _WORDS = re.compile(r"[^ \t\r\n]+")
+
+# Rust's tokenizers encode batches on threads of their own; whoever limits torch's threads means these too.
+if "OMP_NUM_THREADS" in os.environ:
+    os.environ.setdefault("RAYON_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 
 
 def first_entry(tags: Sequence[str]) -> int:

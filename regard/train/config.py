@@ -78,8 +78,8 @@ class TrainConfig:
     """Consecutive steps with a non-finite gradient before the run is aborted."""
     precision: str = "auto"
     """fp32, bf16, or auto: bf16 where compiled kernels multiply it fast, on processors with AMX. They round the factors
-    of linear layers and of the vocabulary's product; sums, weights, attention and recurrent cells stay fp32. Without
-    such kernels, bf16 is torch's autocast."""
+    of linear layers and of the vocabulary's product, very small products aside; sums, weights, attention and recurrent
+    cells stay fp32. Without such kernels, bf16 is torch's autocast."""
     threads: int = 0
     """CPU threads; 0 = OMP_NUM_THREADS if that is set, else one per core."""
     tensorboard: bool = False

@@ -378,8 +378,8 @@ def test_threads_share_the_rows_without_changing_a_bit(precision: str):
 
 @pytest.mark.parametrize("beam", [1, 5, 11])
 def test_threads_that_search_sentences_of_their_own_find_what_one_finds(beam: int):
-    """They step until so many are finished, refilled and with a sentence cancelled on the way; the last sentence alone
-    is stepped by one thread, or by all where its beam is wide."""
+    """They step until so many are finished, refilled and with a sentence cancelled on the way; the last share's
+    rows are stepped by one thread, or by all where they are many."""
     plain, config, requests = eager(), SearchConfig(beam=beam), random_requests(60, longest=25)
     expected = drain(NativeStepper(NativeTransformer(plain, threads=1), config), requests, [60])
     native = NativeTransformer(plain, threads=3)

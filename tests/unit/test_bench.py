@@ -20,6 +20,7 @@ from rich.console import Console
 
 from regard.bench import environments, machine, translate
 from regard.bench.children import Child, Contestant, PeerError
+from regard.bench.figures import share_of
 from regard.bench.peers import multiplying
 from regard.bench.peers.multiplying import rate
 from regard.bench.peers.regard_step import Peer as RegardPeer
@@ -184,6 +185,10 @@ class Played:
 
     def close(self) -> None:
         self.closed = True
+
+
+def test_a_share_of_a_peak_that_could_not_be_measured_costs_no_results() -> None:
+    assert (share_of(3.0, 4.0), share_of(3.0, 0.0)) == (0.75, 0.0)
 
 
 def test_a_peer_that_fails_on_the_way_costs_the_others_nothing() -> None:

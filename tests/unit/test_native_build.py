@@ -53,6 +53,15 @@ exec {compiler} "$@"
     assert len(names) == len(build.known_sets()) - 2 + 1 or not build.known_sets()
 
 
+def test_so_are_those_that_only_its_assembler_does_not_know(tmp_path: Path):
+    """A compiler with all options, whose assembler has neither AMX nor AVX-VNNI."""
+    old = tmp_path / "old"
+    old.write_text("#!/bin/sh\n! grep -q -e tdpbf16ps -e vex\n")
+    old.chmod(0o755)
+    known = [name for name, own in (build.PLAIN | build.X86).items() if build.understands([str(old)], own)]
+    assert known == ["plain", "avx2", "avx512vnni"]
+
+
 def test_the_command_fails_in_one_line_and_says_that_all_works_without(tmp_path: Path):
     command = [sys.executable, "-m", "regard.native.build"]
     found = subprocess.run(

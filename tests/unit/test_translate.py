@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import hypothesis.strategies as st
 import pytest
 import torch
+from hypothesis import given
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
 from regard.decode.batches import batches_by_length, padded_length
-from regard.decode.preparing import SHORT
 from regard.decode.search import SearchConfig
 from regard.decode.translate import Translation, Translator, source_ids, target_text
+from regard.decode.windowed import CHARACTERS, SHORT, TEXTS, windows
 from regard.errors import ConfigError, RegardError
 from regard.models.interface import Source
 from regard.text.codecs import ByteCodec, WordCodec
@@ -166,10 +168,29 @@ class Noting(ByteCodec):
 def test_short_texts_are_encoded_together_and_once_and_long_ones_are_not_held():
     codec = Noting()
     echo = Translator(model=Echo(), tokenizer=Tokenizer.pair(codec, codec), max_source=2000)
-    long, given = "long " * (SHORT // 5) + ".", ["one", "", "two", "one", "a b c"]
-    prepared = echo.prepare([*given, long], beam=1)
-    assert (sorted(set(codec.together)), set(codec.alone)) == (sorted(set(given)), {long})
-    assert [unit.ids for unit in prepared.units] == [source_ids(TOKENIZER, text) for text in [*given, long] if text]
+    long, short = "long " * (SHORT // 5) + ".", ["one", "", "two", "one", "a b c"]
+    prepared = echo.prepare([*short, long], beam=1)
+    assert (sorted(set(codec.together)), set(codec.alone)) == (sorted(set(short)), {long})
+    assert [unit.ids for unit in prepared.units] == [source_ids(TOKENIZER, text) for text in [*short, long] if text]
+
+
+def test_of_many_texts_one_window_is_held():
+    codec, many = Noting(), [str(number) for number in range(2 * TEXTS + 3)]
+    echo = Translator(model=Echo(), tokenizer=Tokenizer.pair(codec, codec), max_source=2000)
+    prepared = echo.prepare(many, beam=1)
+    assert not codec.alone
+    assert sorted(codec.together) == sorted(2 * many)  # for their sizes, and for their ids
+    assert [unit.ids for unit in prepared.units] == [source_ids(TOKENIZER, text) for text in many]
+
+
+@given(st.lists(st.integers(0, 2 * SHORT), max_size=40), st.integers(1, 9))
+def test_windows_are_neighbours_and_hold_few_characters(lengths: list[int], times: int):
+    texts = ["x" * length for length in lengths * times * 20]
+    found = list(windows(texts))
+    assert [number for window in found for number in window] == list(range(len(texts)))
+    for window in found:
+        assert len(window) <= TEXTS
+        assert sum(min(len(texts[number]), SHORT) for number in window) <= CHARACTERS
 
 
 def test_a_sentence_above_the_budget_stands_alone():

@@ -518,30 +518,20 @@ static int extend_all(row_t *const *rows, int count) {
     return 0;
 }
 
-int decode(rg_model *model, row_t *const *rows, const int32_t *tokens, int count, const outputs_t *outputs) {
-    int threads = pool_threads(model->pool), keys = keys_of(model, rows, tokens, count), error = min(keys, 0);
+int decode(rg_model *model, int thread, row_t *const *rows, const int32_t *tokens, int count,
+           const outputs_t *outputs) {
+    int alone = thread >= 0, threads = alone ? 1 : pool_threads(model->pool);
+    int keys = keys_of(model, rows, tokens, count), error = min(keys, 0);
     int blocks = max(min(count, threads), ROUND_UP(count, BLOCK) / BLOCK);
     blocks = count > BLOCK * threads ? ROUND_UP(blocks, threads) : blocks;
     int block = blocks ? ROUND_UP(count, blocks) / blocks : 1;
-    for (int thread = 0; thread < threads && !error; thread++)
-        error = scratch_reserve(model, &model->scratch[thread], block, keys);
+    for (int i = 0; i < threads && !error; i++)
+        error = scratch_reserve(model, &model->scratch[alone ? thread : i], block, keys);
     if (!error) error = extend_all(rows, count);
     if (error) return error;
     decoding_t own = {model, rows, tokens, count, block, outputs};
-    pool_run(model->pool, decode_block, &own, ROUND_UP(count, block) / block);
-    for (int row = 0; row < count; row++) rows[row]->age++;
-    return 0;
-}
-
-int decode_alone(rg_model *model, int thread, row_t *const *rows, const int32_t *tokens, int count,
-                 const outputs_t *outputs) {
-    int keys = keys_of(model, rows, tokens, count), error = min(keys, 0);
-    int blocks = max(ROUND_UP(count, BLOCK) / BLOCK, 1), block = ROUND_UP(count, blocks) / blocks;
-    if (!error) error = scratch_reserve(model, &model->scratch[thread], block, keys);
-    if (!error) error = extend_all(rows, count);
-    if (error) return error;
-    decoding_t own = {model, rows, tokens, count, block, outputs};
-    for (int number = 0; number * block < count; number++) decode_block(&own, number, thread);
+    if (!alone) pool_run(model->pool, decode_block, &own, ROUND_UP(count, block) / block);
+    for (int number = 0; alone && number * block < count; number++) decode_block(&own, number, thread);
     for (int row = 0; row < count; row++) rows[row]->age++;
     return 0;
 }
@@ -714,7 +704,7 @@ static int stepped(rg_model *model, const rg_state *state, const int32_t *tokens
     int error = state_of((const row_t *const *)all, rows, &found);
     if (!error) {
         for (int row = 0; row < rows; row++) all[row] = &found->row[row];
-        error = decode(model, all, tokens, rows, outputs);
+        error = decode(model, -1, all, tokens, rows, outputs);
         if (error) state_release(found);
     }
     free(all);

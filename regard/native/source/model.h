@@ -75,11 +75,10 @@ typedef struct {
 
 int encode(rg_model *model, const int32_t *tokens, const int32_t *places, const int32_t *lengths, int sentences,
            memory_t **found);
-/* Each row grows by one entry. All threads share the rows. */
-int decode(rg_model *model, row_t *const *rows, const int32_t *tokens, int count, const outputs_t *outputs);
-/* The same by the calling thread of the pool alone, for rows whose stores no other thread uses. */
-int decode_alone(rg_model *model, int thread, row_t *const *rows, const int32_t *tokens, int count,
-                 const outputs_t *outputs);
+/* Each row grows by one entry. `thread` of the pool, whose caller it is, steps the rows alone, and no other thread may
+ * use their store meanwhile; -1: all threads share the rows. */
+int decode(rg_model *model, int thread, row_t *const *rows, const int32_t *tokens, int count,
+           const outputs_t *outputs);
 
 void memory_release(memory_t *memory);
 int row_copy(const row_t *row, row_t *copy);

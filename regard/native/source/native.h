@@ -122,7 +122,6 @@ int rg_search_admit(rg_search *search, const int32_t *tokens, const int32_t *pla
                     const int32_t *limits, const int64_t *numbers, const int32_t *candidates, const int32_t *counts,
                     int sentences);
 int rg_search_cancel(rg_search *search, int64_t number);
-int rg_search_step(rg_search *search);
 /* Steps, one at least, until so many sentences are finished, or none is open. */
 int rg_search_run(rg_search *search, int count);
 /* How many sentences are finished, and how many hypotheses and tokens they have in all. */

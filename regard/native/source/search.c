@@ -458,7 +458,7 @@ static int share_room(const rg_search *search, share_t *share, int rows) {
 }
 
 /* The open hypotheses of all sentences, with the tokens that they read next. */
-static int gather(const rg_search *search, share_t *share) {
+static void gather(const rg_search *search, share_t *share) {
     int rows = 0;
     for (int i = 0; i < share->open.count; i++) {
         lane_t *lane = share->open.list[i];
@@ -468,7 +468,6 @@ static int gather(const rg_search *search, share_t *share) {
             share->tokens[rows] = lane->length ? lane->open[j].tokens[lane->length - 1] : search->start;
         }
     }
-    return rows;
 }
 
 /* What becomes of the sentences after a step. */
@@ -507,16 +506,15 @@ static int step(const rg_search *search, share_t *share, int thread) {
         error = make_room((void **)&share->done.list, &share->done.room, share->done.count + share->open.count,
                           sizeof *share->done.list);
     if (error) return error;
-    rows = gather(search, share);
+    gather(search, share);
     outputs_t outputs = {.most = search->candidates,
                          .never = search->never,
                          .best_scores = share->best_scores,
                          .best_tokens = share->best_tokens,
                          .best_counts = share->best_counts,
                          .shortlists = share->shortlists};
-    error = thread < 0 && rows > FEW
-                ? decode(search->model, share->rows, share->tokens, rows, &outputs)
-                : decode_alone(search->model, thread < 0 ? 0 : thread, share->rows, share->tokens, rows, &outputs);
+    if (thread < 0 && rows <= FEW) thread = 0;
+    error = decode(search->model, thread, share->rows, share->tokens, rows, &outputs);
     return error ? error : settle(search, share);
 }
 
@@ -530,7 +528,7 @@ static void run_share(running_t *own, share_t *share, int thread) {
     do {
         int before = share->done.count;
         share->error = step(own->search, share, thread);
-        atomic_fetch_add(&own->finished, share->done.count - before);
+        atomic_fetch_add(&own->finished, share->error ? own->wanted : share->done.count - before); /* nobody goes on */
     } while (!share->error && share->open.count && atomic_load(&own->finished) < own->wanted);
 }
 
@@ -575,8 +573,6 @@ int rg_search_run(rg_search *search, int count) {
     pthread_mutex_unlock(&search->model->mutex);
     return error;
 }
-
-int rg_search_step(rg_search *search) { return rg_search_run(search, 0); }
 
 int rg_search_finished(const rg_search *search, int64_t *hypotheses, int64_t *tokens) {
     *hypotheses = *tokens = 0;

@@ -1,6 +1,6 @@
-/* What a training step does: its matrix products (products.c, and rounded.c in bf16), and between them, a pass over memory each, attention of
- * short sentences, dropout with the residual sum and the norm behind it, and softmax with cross entropy (training.c). Both
- * are compiled once for each instruction set; train.c shares the work out among threads.
+/* What a training step does: its matrix products (products.c, and rounded.c in bf16), and between them, a pass over
+ * memory each, attention of short sentences, dropout with the residual sum and the norm behind it, and softmax with cross
+ * entropy (training.c). All three are compiled once for each instruction set; train.c shares the work out among threads.
  *
  * A number depends on its own row alone, and sums over rows run in blocks of a fixed size, so that the bits are the same
  * for any number of threads. */
