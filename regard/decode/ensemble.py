@@ -61,6 +61,12 @@ class Ensemble:
         return mixed([logits for logits, _, _ in looks]), after, attention
 
 
+def attends(model: Decodable) -> bool:
+    """Whether a model can say where it looks in its source; of an ensemble, whether all of its models can."""
+    members = model.models if isinstance(model, Ensemble) else (model,)
+    return all(isinstance(each, Attentive) for each in members)
+
+
 def mixed(logits: Sequence[Float[Tensor, "R V"]]) -> Float[Tensor, "R V"]:
     """log of the mean of the softmaxes; in double precision, whose last bits alone depend on the place in a tensor."""
     stacked = torch.stack([log_probabilities(one) for one in logits]).double()

@@ -17,6 +17,7 @@ from regard.data.seen import Seen
 from regard.data.shortlist import Shortlist
 from regard.decode.checking import Checking
 from regard.decode.config import SearchConfig
+from regard.decode.ensemble import attends
 from regard.decode.further import Also, encoded_further, refuse_more, refuse_other_count
 from regard.decode.given import pairs_given, text_given, texts_given
 from regard.decode.inspecting import PairReader
@@ -33,7 +34,7 @@ from regard.decode.windowed import WindowedEncoder
 from regard.decode.wording import text_of
 from regard.errors import ConfigError
 from regard.inspect.record import Inspection
-from regard.models.interface import Attentive, Compiled, Decodable
+from regard.models.interface import Compiled, Decodable
 from regard.models.modes import evaluating
 from regard.naming import named
 from regard.text.documents.part import one_line
@@ -282,7 +283,7 @@ class Translator:
             columns=self.columns,
             language=self.source_language or "",
             end=self.model.symbols.end,
-            attends=isinstance(self.model, Attentive),
+            attends=attends(self.model),
             max_source=self.max_source,
             seen=self.seen,
         )

@@ -16,6 +16,7 @@ from regard.data.batch import Padded, Source, moved
 from regard.data.shortlist import Shortlist
 from regard.decode.batches import REFILL, batches_by_length, padded_length, places_free
 from regard.decode.candidates import Hypothesis
+from regard.decode.ensemble import attends
 from regard.decode.forced import Forced, force
 from regard.decode.job import Job
 from regard.decode.reading import Reading
@@ -25,7 +26,7 @@ from regard.decode.search import nothing_found
 from regard.decode.stepper import stepper_for
 from regard.decode.translation import Translation
 from regard.decode.units import Unit
-from regard.models.interface import Attentive, Decodable
+from regard.models.interface import Decodable
 from regard.models.modes import evaluating
 
 MOST_SHORTLISTED = 96
@@ -126,10 +127,11 @@ class UnitSearch:
         return replace(request, candidates=self.shortlist.of(unit.ids, asked))
 
     def _look(self, units: Sequence[Unit], hypotheses: Sequence[Sequence[Hypothesis]]) -> dict[tuple[int, int], Forced]:
-        """Where the model looked for each hypothesis: it is asked again, so that the search is the same for all."""
+        """Where the model looked for each hypothesis, and what it thought likely: it is asked again, so that the search
+        is the same for all."""
         job = self.job
-        in_full = job.heads is not None or job.trace > 0
-        for_all = in_full or (job.attention and isinstance(self.model, Attentive))
+        in_full, can_look = job.heads is not None or job.trace > 0, attends(self.model)
+        for_all = in_full or (job.attention and can_look)
         asked = [
             (number, rank)
             for number, found in enumerate(hypotheses)
@@ -145,7 +147,7 @@ class UnitSearch:
                 self.padded([units[asked[place][0]] for place in places]),
                 [one.tokens for one in ones],
                 ended=[len(one.token_scores) > len(one.tokens) for one in ones],
-                look=True,
+                look=can_look or job.heads is not None,  # an alignment of a model that cannot look is refused
                 best=job.trace,
             )
             if job.attention and not in_full:  # of a whole test set, every head would fill the memory

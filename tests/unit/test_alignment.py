@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.decode.alignment import Alignment, Heads, align, source_words, target_words, word_starts
+from regard.decode.ensemble import Ensemble
 from regard.decode.translate import Translation, Translator
 from regard.errors import ConfigError
 from regard.models.interface import Source
@@ -319,3 +320,26 @@ def test_attention_is_given_only_where_it_is_asked_for_and_there_is_one():
     assert watcher(WHOLE, max_source=2).translate("das haus ist klein .", attention=True)[0].attention is None
     blind = Translator(model=Echo(size=WORDS.size), tokenizer=WHOLE).translate("das haus", attention=True)[0]
     assert (blind.text, blind.attention) == ("das haus", None)
+
+
+@pytest.mark.parametrize("model", [Echo(size=WORDS.size), Ensemble([Echo(size=WORDS.size), watcher(WHOLE).model])])
+def test_the_trace_of_a_model_that_does_not_look_has_its_best_next_words(model: Any):
+    """They need no attention; nor does putting tags back ask for one that is not there."""
+    blind = Translator(model=model, tokenizer=WHOLE)
+    steps = blind.translate("das haus", trace=2)[0].trace
+    assert [(step.written, step.looks, step.token) for step in steps] == [
+        ("", (), "das"),
+        ("das", (), "haus"),
+        ("das haus", (), "</s>"),
+    ]
+    assert [len(step.best) for step in steps] == [2, 2, 2]
+    assert steps[0].line().startswith("—  | next das ")
+    assert steps[0].to_json()["looks"] == []
+    assert blind.translate("das <b>haus</b>")[0].text
+    with pytest.raises(ConfigError, match="does not attend to its source"):
+        blind.translate("das haus", trace=2, alignment="mean")
+
+
+def test_the_trace_of_a_model_that_looks_says_where():
+    steps = watcher(WHOLE).translate("das haus", trace=2)[0].trace
+    assert all(step.looks and "| looks at das" in step.line() for step in steps)
