@@ -19,12 +19,14 @@ from regard.decode.ensemble import Ensemble
 from regard.decode.record import Recorder
 from regard.decode.request import NO_DEMANDS, Demands, Judge, Request
 from regard.decode.search import SearchConfig, sample, search
-from regard.decode.stepper import Stepper
+from regard.decode.stepper import Search, Stepper, stepper_for
 from regard.errors import ConfigError
 from regard.models import Transformer, TransformerConfig
 from regard.models.interface import Attentive
+from regard.native.engine import NativeTransformer
 from regard.text.tokenizer import END, START
 from tests.decodables import tiny_decodables
+from tests.native_engine import needs_native
 from tests.property.test_decoding import Looking, random_judge
 from tests.property.test_search import BUCKETS, Hashed
 
@@ -120,7 +122,7 @@ def alone(model: Any, config: SearchConfig, request: Request) -> list[Hypothesis
     return found[0]
 
 
-def at_random(generator: random.Random, stepper: Stepper, requests: Sequence[Request]) -> list[list[Hypothesis]]:
+def at_random(generator: random.Random, stepper: Search, requests: Sequence[Request]) -> list[list[Hypothesis]]:
     """Admitted in any order, any number between any two steps."""
     order = list(range(len(requests)))
     generator.shuffle(order)
@@ -158,6 +160,24 @@ def test_any_order_of_admission_gives_the_bits_of_each_sentence_alone(
     together = Stepper(model, config)
     assert at_random(random.Random(0), together, requests) == expected
     assert not together.is_busy
+
+
+@functools.cache
+def native(precision: str) -> NativeTransformer:
+    return NativeTransformer(transformer("even"), precision, threads=2)
+
+
+@needs_native
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=2)
+@given(seed=st.integers(0, 2**32 - 1), demanding=st.booleans())
+def test_so_it_is_of_the_native_engine(method: str, precision: str, seed: int, *, demanding: bool):
+    """By its own search where no rule is asked for, and by a `Stepper` beside it."""
+    generator, model, config = random.Random(seed), native(precision), SearchConfig(**METHODS[method])
+    requests = random_requests(generator, 7, method, demanding=demanding)
+    expected = [alone(model, config, request) for request in requests]
+    assert at_random(generator, stepper_for(model, config), requests) == expected
 
 
 @pytest.mark.parametrize("name", DECODABLES)
