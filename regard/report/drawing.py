@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -162,12 +162,18 @@ def figure_of_rows(plots: Sequence[RowPlot]) -> Figure:
     """As high as the rows need."""
     most = max(len(plot.rows) for plot in plots)
     figure = Figure(figsize=(len(plots) * ROWS_WIDTH, 1.1 + ROW_HEIGHT * most), layout="constrained")
+    numbers = numbered(row.label for plot in plots for row in plot.rows)
     for axes, plot in zip(figure.subplots(1, len(plots), squeeze=False)[0], plots, strict=True):
-        draw_rows(axes, plot)
+        draw_rows(axes, plot, numbers)
     return figure
 
 
-def draw_rows(axes: Axes, plot: RowPlot) -> None:
+def numbered(labels: Iterable[str]) -> dict[str, int]:
+    """Which look each name has, in all plots of a picture the same: names are numbered as they first occur."""
+    return {label: number for number, label in enumerate(dict.fromkeys(labels))}
+
+
+def draw_rows(axes: Axes, plot: RowPlot, numbers: Mapping[str, int]) -> None:
     """The value is written behind each bar; a whisker goes from the lowest to the highest measurement."""
     places = range(len(plot.rows))
     values = [row.value for row in plot.rows]
@@ -175,7 +181,7 @@ def draw_rows(axes: Axes, plot: RowPlot) -> None:
         [max(row.value - row.lowest, 0.0) for row in plot.rows],
         [max(row.highest - row.value, 0.0) for row in plot.rows],
     )
-    colours = [COLOURS[place % len(COLOURS)] for place in places]
+    colours = [COLOURS[numbers[row.label] % len(COLOURS)] for row in plot.rows]
     axes.barh(places, values, color=colours, height=0.7, xerr=whiskers, error_kw={"capsize": 2.5, "linewidth": 1.1})
     for place, row in enumerate(plot.rows):
         axes.annotate(
@@ -201,20 +207,23 @@ def draw_rows(axes: Axes, plot: RowPlot) -> None:
 def figure_of_curves(plots: Sequence[CurvePlot]) -> Figure:
     width, height = POINTS_SIZE
     figure = Figure(figsize=(len(plots) * width, height + 0.5), layout="constrained")
+    numbers = numbered(curve.label for plot in plots for curve in plot.curves)
     for axes, plot in zip(figure.subplots(1, len(plots), squeeze=False)[0], plots, strict=True):
-        draw_curves(axes, plot)
+        draw_curves(axes, plot, numbers)
     return figure
 
 
-def draw_curves(axes: Axes, plot: CurvePlot) -> None:
-    for place, curve in enumerate(plot.curves):
+def draw_curves(axes: Axes, plot: CurvePlot, numbers: Mapping[str, int]) -> None:
+    """Colours that come again have the next marker, so that no two names look alike without lines either."""
+    for curve in plot.curves:
+        again, place = divmod(numbers[curve.label], len(COLOURS))
         axes.plot(
             curve.xs,
             curve.ys,
             label=cut(curve.label),
-            color=COLOURS[place % len(COLOURS)],
-            marker=MARKERS[place % len(MARKERS)],
-            linestyle=STYLES[place // len(COLOURS) % len(STYLES)] if plot.joined else "",
+            color=COLOURS[place],
+            marker=MARKERS[(place + again) % len(MARKERS)],
+            linestyle=STYLES[again % len(STYLES)] if plot.joined else "",
             markersize=5,
             linewidth=1.3,
         )
