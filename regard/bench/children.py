@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,9 @@ PATIENCE = 30.0
 
 class PeerError(RunError):
     """A peer that could not run."""
+
+
+Answers = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +139,33 @@ def start_all(
         stack.callback(child.close)
         children.append(child)
     return children, absent
+
+
+def in_turns(
+    children: Sequence[Child],
+    rounds: Iterable[tuple[str, Callable[[Child], tuple[Answers, str]]]],
+    console: Console,
+) -> tuple[list[Child], list[Answers], list[dict[str, Any]]]:
+    """Who came through, all answers of each, and a note for each that failed, as one does that finds no memory left.
+
+    A round is its name, and what each child is asked in it: that gives the answers and what is said of them, or nothing
+    of a child that has no part in the round. Without the first child, which is ours, there is nothing to compare.
+    """
+    answers: dict[str, Answers] = {child.name: [] for child in children}
+    failed: list[dict[str, Any]] = []
+    for name, ask in rounds:
+        for child in [each for each in children if each.name in answers]:
+            try:
+                found, said = ask(child)
+            except PeerError as error:
+                if child is children[0]:
+                    raise
+                failed.append({"name": child.name, "note": str(error)})
+                del answers[child.name]
+                child.close()
+                console.print(f"{name}  {error}", highlight=False)
+                continue
+            answers[child.name] += found
+            if said:
+                console.print(f"{name}  {said}", highlight=False)
+    return [child for child in children if child.name in answers], list(answers.values()), failed

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from regard import hardware
-from regard.bench.children import Child, Contestant, PeerError, start_all
+from regard.bench.children import Answers, Child, Contestant, in_turns, start_all
 from regard.bench.environments import interpreter, missing
 from regard.bench.figures import (
     SPREAD,
@@ -196,27 +196,14 @@ def save_batches(path: Path, batches: Sequence[Batch]) -> None:
 
 def take_turns(
     children: Sequence[Child], seconds: float, rounds: int, console: Console
-) -> tuple[list[Child], list[list[dict[str, Any]]], list[dict[str, Any]]]:
-    """Who came through, a turn of theirs for each round, and a note for each that failed, as one does that finds no
-    memory left. Without the first, which is ours, there is nothing to compare."""
-    turns: dict[str, list[dict[str, Any]]] = {child.name: [] for child in children}
-    failed: list[dict[str, Any]] = []
-    for number in range(rounds):
-        for child in [each for each in children if each.name in turns]:
-            try:
-                turn = child.turn(seconds)
-            except PeerError as error:
-                if child is children[0]:
-                    raise
-                failed.append({"name": child.name, "note": str(error)})
-                del turns[child.name]
-                child.close()
-                said = str(error)
-            else:
-                turns[child.name].append(turn)
-                said = f"{child.name}: {turn['tokens'] / turn['seconds']:,.0f} tokens/s"
-            console.print(f"round {number + 1}/{rounds}  {said}", highlight=False)
-    return [child for child in children if child.name in turns], list(turns.values()), failed
+) -> tuple[list[Child], list[Answers], list[dict[str, Any]]]:
+    """Who came through, a turn of theirs for each round, and a note for each that failed."""
+
+    def timed(child: Child) -> tuple[Answers, str]:
+        turn = child.turn(seconds)
+        return [turn], f"{child.name}: {turn['tokens'] / turn['seconds']:,.0f} tokens/s"
+
+    return in_turns(children, [(f"round {number + 1}/{rounds}", timed) for number in range(rounds)], console)
 
 
 def summary(names: Sequence[str], turns: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:

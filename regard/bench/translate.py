@@ -14,20 +14,21 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from regard import hardware
-from regard.bench.children import Child, start_all
+from regard.bench.children import Answers, Child, in_turns, start_all
 from regard.bench.figures import machine
 from regard.bench.judging import add_shares, judge, summaries
 from regard.bench.machine import Peaks, measure_peaks
 from regard.bench.translators import contestants
 from regard.data.columns import SOURCE
 from regard.errors import ConfigError, CorpusError
-from regard.loading import Opened, open_model
+from regard.loading import Opened, open_to_start
 from regard.tasks.pairs import Pairs
 from regard.text.corpus import read_lines
 
@@ -60,15 +61,15 @@ class Order:
 
 
 def bench_translation(runs: Sequence[Path], order: Order, console: Console) -> dict[str, Any]:
-    """One run after the other; gives what `translation_table.table` prints."""
+    """One run after the other, when all are opened; gives what `translation_table.table` prints."""
     order.check()
     threads = hardware.set_threads(0)
-    texts = read_pairs(order)
+    texts, opened = read_pairs(order), [open_translator(run) for run in runs]
     peaks = measure_peaks(console)
     with tempfile.TemporaryDirectory(prefix="regard-bench-") as temporary:
         found = [
             bench_run(run, texts, order, threads, peaks, Path(temporary) / str(number), console)
-            for number, run in enumerate(runs)
+            for number, run in enumerate(opened)
         ]
     return {
         "runs": found,
@@ -96,29 +97,34 @@ def read_pairs(order: Order) -> Pairs:
     return Pairs([source for source, _ in pairs], [reference for _, reference in pairs])
 
 
-def bench_run(
-    run: Path, texts: Pairs, order: Order, threads: int, peaks: Peaks, folder: Path, console: Console
-) -> dict[str, Any]:
-    opened = open_model(run)
+def open_translator(run: Path) -> Opened:
+    """A run that has weights; ConfigError for one that does not translate from one source."""
+    opened = open_to_start(run)
     if opened.config.task != "translate" or len(opened.shapes.sources) > 1:
         raise ConfigError(f"{run} does not translate from one source; `regard info {run}` says what it does")
+    return opened
+
+
+def bench_run(
+    opened: Opened, texts: Pairs, order: Order, threads: int, peaks: Peaks, folder: Path, console: Console
+) -> dict[str, Any]:
     folder.mkdir()
     settings = settings_for(opened, texts.sources, order, threads, folder)
     wanted, absent = contestants(opened, settings, folder, order.shortlist)
     with ExitStack() as stack:
-        children, failed = start_all("translating", wanted, settings, folder, stack, console)
-        turns = take_turns(children, order, console)
+        children, unable = start_all("translating", wanted, settings, folder, stack, console)
+        children, turns, failed = take_turns(children, order, console)
         abouts = [child.about for child in children]
     found = summaries([child.name for child in children], turns, len(texts.sources))
     engines = [{"name": child.name} | about | own for child, about, own in zip(children, abouts, found, strict=True)]
     judge(engines, turns, texts, opened, order.beams)
     add_shares(engines, opened, settings, peaks)
     return {
-        "run": run.resolve().name,
+        "run": opened.path.resolve().name,
         "model": opened.config.model.__dict__,
         "length_penalty": settings["options"]["length_penalty"],
         "beams": list(order.beams),
-        "engines": [*engines, *absent, *failed],
+        "engines": [*engines, *absent, *unable, *failed],
     }
 
 
@@ -143,19 +149,26 @@ def settings_for(opened: Opened, sources: Sequence[str], order: Order, threads: 
     }
 
 
-def take_turns(children: Sequence[Child], order: Order, console: Console) -> list[list[dict[str, Any]]]:
-    """For each child its turns, in rounds: for each beam, bulk and alone. Outputs come with the first round."""
-    turns: list[list[dict[str, Any]]] = [[] for _ in children]
-    for number in range(order.rounds):
-        for beam in order.beams:
-            for child, own in zip(children, turns, strict=True):
-                if beam not in child.contestant.settings.get("beams", order.beams):
-                    continue
-                for what in ("bulk", "alone"):
-                    asked = {"what": what, "beam": beam, "outputs": what == "bulk" and number == 0}
-                    own.append(child.ask(asked) | asked)
-                taken = own[-2]["seconds"][0]
-                console.print(
-                    f"round {number + 1}/{order.rounds}  beam {beam}  {child.name}: {taken:.1f} s", highlight=False
-                )
-    return turns
+def take_turns(
+    children: Sequence[Child], order: Order, console: Console
+) -> tuple[list[Child], list[Answers], list[dict[str, Any]]]:
+    """Who came through, the turns of each, in rounds: for each beam, bulk and alone; and a note for each that failed.
+    Outputs come with the first round."""
+    rounds = [
+        (
+            f"round {number + 1}/{order.rounds}  beam {beam}",
+            partial(translated, order=order, beam=beam, first=not number),
+        )
+        for number in range(order.rounds)
+        for beam in order.beams
+    ]
+    return in_turns(children, rounds, console)
+
+
+def translated(child: Child, order: Order, beam: int, first: bool) -> tuple[Answers, str]:
+    """One child's turns with a beam; nothing of one that does not take part with it."""
+    if beam not in child.contestant.settings.get("beams", order.beams):
+        return [], ""
+    asked: Answers = [{"what": what, "beam": beam, "outputs": first and what == "bulk"} for what in ("bulk", "alone")]
+    answers = [child.ask(each) | each for each in asked]
+    return answers, f"{child.name}: {answers[0]['seconds'][0]:.1f} s"

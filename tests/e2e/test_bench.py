@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from regard.bench.machine import Peaks
 from regard.bench.peers.translating import Runner
 from regard.bench.translate import Order, bench_translation
 from regard.bench.translators import OURS, counterpart
-from regard.errors import ConfigError, CorpusError
+from regard.errors import CheckpointError, ConfigError, CorpusError
 from regard.report.picture import write_picture
 from tests.e2e.conftest import Corpus
 from tests.e2e.toolbox import Outcome
@@ -139,6 +140,10 @@ def test_what_cannot_be_measured_is_refused_first(tiny_run: Path, small_corpus: 
     blank.write_text("\n")
     with pytest.raises(CorpusError, match="blank has no sentence to translate"):
         bench_translation([tiny_run], Order(blank, short), quiet)
+    begun = tmp_path / "begun"
+    shutil.copytree(tiny_run, begun, ignore=shutil.ignore_patterns("final", "checkpoints"))
+    with pytest.raises(CheckpointError, match="begun has no weights yet"):
+        bench_translation([tiny_run, begun], order_for(small_corpus), quiet)
 
 
 def test_a_missing_option_and_a_bad_picture_are_one_line(call: Call, tiny_run: Path) -> None:

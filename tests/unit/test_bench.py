@@ -18,7 +18,7 @@ import rich
 import torch
 from rich.console import Console
 
-from regard.bench import environments, machine, translate
+from regard.bench import environments, machine, translate, translation_table
 from regard.bench.children import Child, Contestant, PeerError
 from regard.bench.figures import share_of
 from regard.bench.peers import multiplying
@@ -42,9 +42,9 @@ from regard.errors import ConfigError, CorpusError, RunError
 from regard.models import ARCHITECTURES, Shapes, TransformerConfig
 from regard.models.costs import model_on_paper, multiplications
 from regard.nn import fused
+from regard.report.drawing import figure_of
 from regard.report.picture import write_picture
 from regard.session.precision import bf16_works
-from regard.tasks.pairs import Pairs
 from regard.text.tokenizer import END, PAD, START, UNKNOWN
 from tests.decodables import collated
 from tests.unit.test_twins import opened
@@ -365,9 +365,72 @@ def test_what_cannot_be_timed_is_refused_before_it_starts(tmp_path: Path) -> Non
         bench_training(tmp_path, 1.0, 1, Console(quiet=True))
 
 
-def test_a_run_that_does_not_translate_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = replace(opened(), config=Config(task="lm", preset="none", model=ARCHITECTURES["rnn-lm"].config()))
-    monkeypatch.setattr(translate, "open_model", lambda _: other)
-    texts, order = Pairs(["a"], ["b"]), translate.Order(Path("a"), Path("b"))
-    with pytest.raises(ConfigError, match="does not translate from one source"):
-        translate.bench_run(Path("run"), texts, order, 1, machine.Peaks(1.0, 1.0, 1.0, 1.0), tmp_path / "x", Console())
+class Spoken(Played):
+    """A child that is asked for translations; a message in place of the seconds ends it."""
+
+    def __init__(self, name: str, *answers: int | str, **own: Any) -> None:
+        super().__init__(name, *answers)
+        self.contestant = Contestant(name, "", "", own)
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"seconds": [float(self.turn(1.0)["tokens"])]}
+
+
+def test_a_translator_that_fails_on_the_way_costs_the_others_nothing() -> None:
+    """Also one that dies between its two turns, and one that takes part with one beam alone."""
+    ours, dies = Spoken("regard fp32", *range(8)), Spoken("eole", 5, "ended with code -9")
+    wide, late = Spoken("early", *range(4), beams=[5]), Spoken("regard int8", 1, 2, 3, 4, 5, "no memory left")
+    peers: Any = [ours, dies, wide, late]
+    order = translate.Order(Path("a"), Path("b"), beams=(1, 5), rounds=2)
+    children, turns, failed = translate.take_turns(peers, order, Console(quiet=True))
+    assert [child.name for child in children] == ["regard fp32", "early"]
+    assert [[(each["beam"], each["what"]) for each in own] for own in turns] == [
+        [(1, "bulk"), (1, "alone"), (5, "bulk"), (5, "alone")] * 2,
+        [(5, "bulk"), (5, "alone")] * 2,
+    ]
+    assert [each["outputs"] for each in turns[0]] == [True, False, True, False, *[False] * 4]
+    assert failed == [
+        {"name": "eole", "note": "ended with code -9"},
+        {"name": "regard int8", "note": "no memory left"},
+    ]
+    assert (ours.closed, dies.closed, late.closed) == (False, True, True)
+    alone: Any = [Spoken("regard fp32", "out of memory"), Spoken("eole", 5, 5)]
+    with pytest.raises(PeerError, match="out of memory"):
+        translate.take_turns(alone, order, Console(quiet=True))
+
+
+def measured_at(beam: int, speed: float) -> dict[str, Any]:
+    return {"beam": beam, "bleu": 30.0, "sentences_per_second": {"median": speed, "measurements": [speed]}}
+
+
+def test_an_engine_looks_the_same_in_every_panel() -> None:
+    """One that takes part with a beam alone moves no other to its colour; of more names than there are colours, no two
+    look alike."""
+    names = ["regard fp32", "regard, early stopping", *(f"peer {number}" for number in range(8))]
+    engines = [
+        {"name": name, "beams": [measured_at(beam, 5.0) for beam in (1, 5) if beam > 1 or "early" not in name]}
+        for name in names
+    ]
+    run = {"run": "run", "beams": [1, 5], "engines": engines}
+    panels = figure_of(translation_table.plots({"runs": [run, run]})).axes
+    looks = [{line.get_label(): (line.get_color(), line.get_marker()) for line in panel.lines} for panel in panels]
+    assert [len(panel) for panel in looks] == [9, 10]
+    assert all(looks[1][name] == look for name, look in looks[0].items())
+    assert len(set(looks[1].values())) == 10
+    bars: list[dict[str, Any]] = []
+    for panel in figure_of(translation_table.plots({"runs": [run]})).axes:
+        labels = [label.get_text() for label in panel.get_yticklabels()]
+        bars.append(dict(zip(labels, [bar.get_facecolor() for bar in panel.patches], strict=True)))
+    assert all(bars[1][name] == colour for name, colour in bars[0].items())
+
+
+def test_every_run_is_opened_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = Config(task="lm", preset="none", model=ARCHITECTURES["rnn-lm"].config())
+    runs = {Path("good"): opened(), Path("lm"): replace(opened(), config=lm)}
+    monkeypatch.setattr(translate, "open_to_start", runs.__getitem__)
+    for name in ("measure_peaks", "bench_run"):
+        monkeypatch.setattr(translate, name, lambda *_: pytest.fail("something was measured"))
+    (tmp_path / "text").write_text("a\n")
+    order = translate.Order(tmp_path / "text", tmp_path / "text")
+    with pytest.raises(ConfigError, match="lm does not translate from one source; `regard info lm`"):
+        translate.bench_translation(list(runs), order, Console(quiet=True))
