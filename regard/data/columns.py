@@ -4,9 +4,9 @@
 |---|---|---|
 | text | a line of text | token ids, with the symbols around them that the column asks for |
 | label | a line, one label | one class |
-| labels | a line, labels between blanks | a class for each |
-| numbers | a line, numbers between blanks | `width` of them a position, as floats |
-| positions | a line, whole numbers between blanks | places in another column, from 0 |
+| labels | a line, labels separated by spaces | a class for each |
+| numbers | a line, numbers separated by spaces | `width` of them a position, as floats |
+| positions | a line, whole numbers separated by spaces | places in another column, from 0 |
 | vectors | .npy of (examples, positions, width) | its vectors, as many as `NAME.lengths` says, else all |
 | starts | nothing of its own | for each token of a text, 1 where a word begins and 0 elsewhere |
 """
@@ -185,7 +185,9 @@ def _numbers(column: Column, text: str, _: Tokenizer) -> Encoded:
         with np.errstate(over="ignore"):  # what float32 cannot hold is not finite, and refused as such
             values = np.array([float(number) for number in text.split()], np.float64).astype(np.float32)
     except ValueError:
-        raise CorpusError(f"the {column.name} {text[:60]!r} should be numbers between blanks. Mend the line.") from None
+        raise CorpusError(
+            f"the {column.name} {text[:60]!r} should be numbers separated by spaces. Mend the line."
+        ) from None
     if len(values) % column.width or not np.isfinite(values).all():
         raise CorpusError(
             f"the {column.name} {text[:60]!r} should be finite numbers, {column.width} a position. Mend the line."

@@ -7,6 +7,7 @@ columns and no task.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -93,11 +94,18 @@ def prepare(assignment: Assignment, folder: Path, say: Say | None = None) -> dic
                 raise getattr(errors, answer["kind"])(answer["error"])
             if say is not None:
                 say(answer["done"], answer["of"], answer["what"])
-        raise RunError(
-            f"the process that prepares the corpus ended with code {process.wait()} before it was done; "
-            f"if that is -9, the memory was full"
-        )
+        raise died(process.wait())
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def died(code: int) -> RunError:
+    """For a child that ended without an answer."""
+    what = "the process that prepares the corpus"
+    if code == -signal.SIGKILL:
+        return RunError(f"{what} was killed, probably because the memory was full. Free some memory and run it again.")
+    return RunError(
+        f"{what} ended with code {code} before it was done. What it printed above says why; report it as a bug."
+    )

@@ -34,7 +34,9 @@ def mismatch(column: Column, own: Encoded, count: int, what: str) -> str:
     if column.per_token and (len(own) != 2 or own[0] > own[1]):
         return f"the {column.name} should be two words of {column.of}, counted from 0: a span's first and last."
     most = max(own, default=-1)
-    return "" if most < count else f"the {column.name} {most} is beyond {column.of}, which has {some(count, what)}."
+    if most < count:
+        return ""
+    return f"{most} in the column {column.name} is beyond {column.of}, which has {some(count, what)}, counted from 0."
 
 
 def labels_differ(column: Column, labels: int, count: int, what: str) -> str:

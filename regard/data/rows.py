@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +45,20 @@ def read_separate(columns: Sequence[Column], corpus: CorpusConfig, _: DataConfig
     """Every example of files that were given column by column: lines, whatever the files are called."""
     paths, own = corpus.paths(base), [column for column in columns if column.has_file]
     read = [list(read_column(column, paths[column.name])) for column in own]
-    count, first = len(read[0]), paths[own[0].name]
     for column, values in zip(own, read, strict=True):
-        if len(values) != count:
+        if len(values) != len(read[0]):
             raise CorpusError(
-                f"{paths[column.name]} has {counted(len(values), 'lines')} and {first} {count:,}; each file has one "
-                f"for each example"
+                f"{paths[column.name]} has {counted(len(values), unit_of(column))}, but {paths[own[0].name]} has "
+                f"{counted(len(read[0]), unit_of(own[0]))}. Give every column as many examples."
             )
     return completed(columns, zip(*read, strict=True))
+
+
+def unit_of(column: Column) -> str:
+    """What an example of a column is in its file."""
+    if not column.is_lines:
+        return "examples"
+    return "texts" if column.has_breaks else "lines"
 
 
 def completed(columns: Sequence[Column], rows: Iterator[Row]) -> Iterator[Row]:
@@ -129,8 +136,10 @@ def files_of(columns: Sequence[Column], corpus: CorpusConfig) -> list[str]:
 
 def beside(path: Path) -> Path | None:
     """The file of lengths that belongs to an array of vectors, if there is one."""
+    if path.suffix != ".npy":
+        return None
     lengths = path.with_suffix(LENGTHS)
-    return lengths if path.suffix == ".npy" and lengths.is_file() else None
+    return lengths if lengths.is_file() else None
 
 
 def read_column(column: Column, path: Path) -> Iterator[Any]:
@@ -166,17 +175,28 @@ def read_vectors(path: Path) -> Iterator[NDArray[np.float32]]:
 def open_vectors(path: Path) -> NDArray[Any]:
     """(examples, positions, width), memory-mapped; an array of objects would be a pickle, and is refused."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise CorpusError(f"{path} does not exist. Check the path.") from None
+    except IsADirectoryError:
+        raise CorpusError(f"{path} is a directory, not an array in .npy format. Name a file in it.") from None
+    except PermissionError:
+        raise CorpusError(f"{path} cannot be opened: permission denied. Check its permissions.") from None
     except (OSError, ValueError, EOFError):
-        raise CorpusError(f"{path} is not an array of numbers in .npy format. Write it with numpy.save.") from None
+        raise no_array(path) from None
     if array.ndim != 3 or array.dtype.kind != "f":
         raise CorpusError(
             f"{path} holds an array of shape {array.shape} and type {array.dtype}; it should be floats of shape "
             f"(examples, positions, width)."
         )
     return array
+
+
+def no_array(path: Path) -> CorpusError:
+    """For a file that numpy did not write as one array, with what it holds instead where that is known."""
+    if is_zipfile(path):
+        return CorpusError(f"{path} is an archive of arrays (.npz), not one array. Write the array with numpy.save.")
+    return CorpusError(f"{path} is not an array of numbers in .npy format. Write it with numpy.save.")
 
 
 def read_lengths(path: Path, array: NDArray[Any]) -> list[int]:
@@ -190,5 +210,8 @@ def read_lengths(path: Path, array: NDArray[Any]) -> list[int]:
             raise CorpusError(f"{place}:{number}: {line!r} is not a length from 1 to {array.shape[1]}. Mend the line.")
         lengths.append(int(line))
     if len(lengths) != len(array):
-        raise CorpusError(f"{place} has {len(lengths)} lengths, but {path} has {len(array)} examples.")
+        raise CorpusError(
+            f"{place} has {counted(len(lengths), 'lengths')}, but {path} has {counted(len(array), 'examples')}. "
+            f"Give it one line for each example."
+        )
     return lengths

@@ -107,7 +107,7 @@ class Pointer:
     options: tuple[str, ...] = DECODING
 
     def parse(self, line: str) -> Numbers:
-        """Numbers between blanks, as many a position as the model was trained on."""
+        """Numbers separated by spaces, as many a position as the model was trained on."""
         return np.asarray(plain(self.column, [line], self.tokenizer)[0])
 
     def predict(
@@ -141,7 +141,7 @@ class Pointer:
         return inspect_pointing(self.model, numbers, positions, given=given)
 
     def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
-        """`inspect` for callers who know of no task: numbers between blanks, and so the positions."""
+        """`inspect` for callers who know of no task: numbers separated by spaces, and so the positions."""
         positions = None if target is None else [int(place) for place in plain(POSITIONS, [target], self.tokenizer)[0]]
         return self.inspect(self.parse(line), positions, **options)
 

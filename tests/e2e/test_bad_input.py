@@ -367,7 +367,7 @@ def test_a_reference_of_another_length(call: Call, tiny_run: Path, tmp_path: Pat
     corpus = write_corpus(tmp_path, PAIRS)
     corpus.target.write_text("one\ntwo\n")
     order = ["evaluate", tiny_run, "--source", corpus.source, "--reference", corpus.target]
-    call(*order).refusal(f"{corpus.target} has 2 lines and {corpus.source} 12", "one for each example")
+    call(*order).refusal(f"{corpus.target} has 2 lines, but {corpus.source} has 12 lines", "as many examples")
     call(*order[:3], corpus.target, *order[4:5], corpus.source).refusal(f"{corpus.source} has 12 lines")
     whole = [*order[:-1], corpus.source]
     call(*whole, "--reference", corpus.target).refusal(

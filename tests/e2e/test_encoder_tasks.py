@@ -333,7 +333,7 @@ def test_what_a_span_needs(call: Call, tmp_path: Path) -> None:
         [
             ("2", "two words of second"),
             ("3 2", "first and last"),
-            ("2 99", "the positions 99 is beyond second, which has 7 words"),
+            ("2 99", "99 in the column positions is beyond second, which has 7 words"),
         ]
     ):
         lines = (tmp_path / "train.positions").read_text().splitlines()

@@ -109,7 +109,9 @@ def test_predictions_as_json_and_into_files(call: Call, trained: Path, tmp_path:
 
 def test_what_predict_refuses(call: Call, trained: Path, tiny_run: Path) -> None:
     run = trained / "run"
-    call("predict", run, given="0.1 0.2\n0.3 oh\n").refusal("line 2: the numbers '0.3 oh' should be numbers between")
+    call("predict", run, given="0.1 0.2\n0.3 oh\n").refusal(
+        "line 2: the numbers '0.3 oh' should be numbers separated by spaces"
+    )
     call("predict", run, given="0.1\n0.2 inf\n").refusal("line 2", "finite numbers, 1 a position")
     call("predict", run, "--nbest", 2, given="0.1\n").refusal("--nbest 2 needs --json")
     call("predict", run, "--top-k", 2, given="0.1\n").refusal("--top-k has no effect without --sample")
@@ -123,7 +125,7 @@ def test_what_training_refuses(call: Call, trained: Path, tmp_path: Path) -> Non
     order = ["train", trained / "recipe.toml", "--data", tmp_path, *chosen(SMALL)]
     (tmp_path / "train.numbers").write_text("0.1 0.2\n0.3 0.4 0.5\n0.6\n")
     (tmp_path / "train.positions").write_text("0 1\n0 3 1\n0\n")
-    call(*order, "--out", tmp_path / "a").refusal("train.positions:2", "the positions 3 is beyond numbers")
+    call(*order, "--out", tmp_path / "a").refusal("train.positions:2", "3 in the column positions is beyond numbers")
     (tmp_path / "train.positions").write_text("0 1\n0 2 2\n0\n")
     call(*order, "--out", tmp_path / "b").refusal("the positions '0 2 2' use 2 twice", "model.once=false")
     call(*order, "--out", tmp_path / "c", "--set", "data.positions=tour").refusal("set data.numbers=2")

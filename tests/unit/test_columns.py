@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ from regard.data.rows import (
     files_of,
     located,
     open_vectors,
+    read_column,
     read_lengths,
     read_rows,
+    read_separate,
     read_vectors,
 )
 from regard.data.store import VALID, Store
-from regard.errors import ConfigError, CorpusError
+from regard.errors import ConfigError, CorpusError, RunError
 from regard.text.codecs import ByteCodec, WordCodec
 from regard.text.symbols import RESERVED, UNKNOWN
 from regard.text.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
@@ -104,7 +107,7 @@ def test_which_are_lines_and_which_are_ids():
 BAD = [
     (LABEL, "maybe", "the class 'maybe' is not one that training knows (no, not sure, yes). Mend the line."),
     (LABELS, "yes maybe", "the class 'maybe' is not one that training knows (no, not sure, yes). Mend the line."),
-    (NUMBERS, "1 two", "the price '1 two' should be numbers between blanks. Mend the line."),
+    (NUMBERS, "1 two", "the price '1 two' should be numbers separated by spaces. Mend the line."),
     (NUMBERS, "1 2 3", "the price '1 2 3' should be finite numbers, 2 a position. Mend the line."),
     (NUMBERS, "1 nan", "the price '1 nan' should be finite numbers, 2 a position. Mend the line."),
     (NUMBERS, "1 1e39", "the price '1 1e39' should be finite numbers, 2 a position. Mend the line."),
@@ -183,6 +186,20 @@ def test_rows_of_three_columns_that_part(tmp_path: Path):
         list(read_rows(THREE, corpus, DataConfig(), tmp_path))
 
 
+def test_files_given_column_by_column_that_part(tmp_path: Path):
+    """Vectors are counted in examples and texts in lines."""
+    three_files(tmp_path)
+    write(tmp_path / "train.lengths", ["1"] * 7)
+    np.save(tmp_path / "train.npy", np.zeros((7, 4, 3)))
+    corpus = CorpusConfig(**{"text": "train.txt", "class": "train.class", "frames": "train.npy"})
+    with pytest.raises(CorpusError) as caught:
+        list(read_separate(THREE, corpus, DataConfig(), tmp_path))
+    assert str(caught.value) == (
+        f"{tmp_path / 'train.npy'} has 7 examples, but {tmp_path / 'train.txt'} has 5 lines. "
+        f"Give every column as many examples."
+    )
+
+
 def test_without_a_file_of_lengths_all_positions_are_real(tmp_path: Path):
     three_files(tmp_path)
     path = tmp_path / "train.npy"
@@ -223,6 +240,65 @@ def test_what_is_no_array_at_all(tmp_path: Path):
         open_vectors(path)
 
 
+def test_an_archive_of_arrays_is_not_one_array(tmp_path: Path):
+    path = tmp_path / "a.npy"
+    with path.open("wb") as file:
+        np.savez(file, np.zeros((3, 4, 2)))
+    with pytest.raises(CorpusError) as caught:
+        open_vectors(path)
+    said = f"{path} is an archive of arrays (.npz), not one array. Write the array with numpy.save."
+    assert str(caught.value) == said
+    assignment = Assignment(
+        DataConfig(train=(CorpusConfig(frames=str(path)),)), TokenizerConfig(kind="byte"), tmp_path, (VECTORS,)
+    )
+    with pytest.raises(CorpusError) as caught:
+        prepare(assignment, tmp_path / "store")
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("name", [".", "/", "folder.npy", "folder"])
+def test_a_directory_is_no_array(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path(name)
+    path.mkdir(exist_ok=True)
+    assert beside(path) is None
+    with pytest.raises(CorpusError) as caught:
+        open_vectors(path)
+    assert str(caught.value) == f"{path} is a directory, not an array in .npy format. Name a file in it."
+    with pytest.raises(CorpusError, match=r"is a directory, not a text file\. Name a file in it\."):
+        list(read_column(SOURCE, path))
+
+
+def test_an_array_that_may_not_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(np.lib.format, "open_memmap", refuse)
+    with pytest.raises(CorpusError, match=r"a\.npy cannot be opened: permission denied\. Check its permissions\."):
+        open_vectors(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (-9, "was killed, probably because the memory was full. Free some memory and run it again."),
+        (1, "ended with code 1 before it was done. What it printed above says why; report it as a bug."),
+    ],
+)
+def test_a_preparation_that_ends_without_an_answer(
+    tmp_path: Path, code: int, message: str, monkeypatch: pytest.MonkeyPatch
+):
+    """It is said to be the memory only where the process was killed."""
+    ends = "import os, sys; sys.stdin.read(); os.kill(os.getpid(), 9)" if code < 0 else f"raise SystemExit({code})"
+    shell = tmp_path / "python"
+    shell.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{ends}'\n")
+    shell.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(shell))
+    with pytest.raises(RunError) as caught:
+        prepare(Assignment(DataConfig(), TokenizerConfig(), tmp_path), tmp_path / "store")
+    assert str(caught.value) == f"the process that prepares the corpus {message}"
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
 def test_vectors_that_are_not_finite(tmp_path: Path, number: float):
     array = np.zeros((3, 4, 2))
@@ -248,7 +324,10 @@ def test_lengths_that_are_too_few(tmp_path: Path):
     write(tmp_path / "a.lengths", ["4", "4"])
     with pytest.raises(CorpusError) as caught:
         read_lengths(path, open_vectors(path))
-    assert str(caught.value) == f"{tmp_path / 'a.lengths'} has 2 lengths, but {path} has 3 examples."
+    assert (
+        str(caught.value)
+        == f"{tmp_path / 'a.lengths'} has 2 lengths, but {path} has 3 examples. Give it one line for each example."
+    )
 
 
 def test_a_bad_value_is_found_again(tmp_path: Path):
@@ -283,9 +362,13 @@ def related(base: Path, text: list[str], where: list[str], tags: list[str]) -> A
         (
             ["0", "5", "2"],
             ["x y", "x", "x y"],
-            r"a\.where:2: the where 5 is beyond text, which has 5 positions\.",
+            r"a\.where:2: 5 in the column where is beyond text, which has 5 positions, counted from 0\.",
         ),
-        (["0", "0", "9 3"], ["x y", "x", "x y"], r"a\.where:3: the where 9 is beyond text, which has 4 positions"),
+        (
+            ["0", "0", "9 3"],
+            ["x y", "x", "x y"],
+            r"a\.where:3: 9 in the column where is beyond text, which has 4 positions, counted from 0",
+        ),
         (
             ["0", "0", "0"],
             ["x y", "x y", "x y"],
@@ -308,7 +391,7 @@ def test_what_fits_the_column_it_is_of(tmp_path: Path):
     rows = [("1 2 3 4", "1", "no yes"), ("1 2", "0", "yes")]
     encoded = {column.name: plain(column, [row[n] for row in rows], TOKENIZER) for n, column in enumerate(numbers)}
     check_related(numbers, rows, encoded)
-    with pytest.raises(ColumnError, match="the place 2 is beyond price, which has 2 positions"):
+    with pytest.raises(ColumnError, match="2 in the column place is beyond price, which has 2 positions"):
         check_related(numbers, rows, encoded | {"place": [[2], [0]]})
     with pytest.raises(ColumnError, match="the class has 1 label, but price has 2 positions"):
         check_related(numbers, rows, encoded | {"class": [[1], [0]]})

@@ -255,5 +255,5 @@ def test_options_that_exclude_each_other() -> None:
         pointer_of().predict([[0.1]], temperature=2.0)
     with pytest.raises(ConfigError, match="beam searches and sample=True draws"):
         pointer_of().predict([[0.1]], beam=2, sample=True)
-    with pytest.raises(CorpusError, match=r"the numbers '1 x' should be numbers between blanks"):
+    with pytest.raises(CorpusError, match=r"the numbers '1 x' should be numbers separated by spaces"):
         pointer_of().parse("1 x")
