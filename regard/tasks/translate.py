@@ -18,6 +18,7 @@ from regard.decode.translation import Translation
 from regard.decode.units import Prepared
 from regard.evaluate.metrics import bleu_with, evaluate_texts
 from regard.models.interface import Decodable
+from regard.naming import counted
 from regard.tasks.failures import failures_of, further_of
 from regard.tasks.interface import (
     LOSS,
@@ -193,13 +194,9 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
     further = options.get("references", ())
     joined = [[join_pieces(line, joiner) for line in lines] for lines in (pairs.targets, *further)]
     scores = evaluate_texts(texts, joined, tokenize=tokenize, lowercase=lowercase, ter=bool(options.get("ter")))
-    fitting = [example for example in examples.encoded if fits(trained, example)]
-    loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, fitting))
-    values = scores.to_json() | {"loss": loss, "perplexity": perplexity(loss)}
-    left_out = len(examples) - len(fitting)
-    note = f" (without {left_out:,} of {len(examples):,} pairs, which are longer than the model can take)"
-    said = f"loss {loss:.4f} a token, perplexity {perplexity(loss):.2f}{note if left_out else ''}"
-    summary = f"{scores.summary()}\n{said}"
+    losses = losses_of(trained, examples)
+    values = scores.to_json() | losses
+    summary = f"{scores.summary()}\n{losses_line(losses, len(examples))}"
     if not options.get("failures"):
         return Measured(values, summary)
     failures = failures_of(
@@ -212,6 +209,27 @@ def measure(trained: Trained, examples: Examples, progress: Progress, options: M
         lowercase=lowercase,
     )
     return Measured(values | {"failures": failures.to_json()}, f"{summary}\n\n{failures.summary()}")
+
+
+def losses_of(trained: Trained, examples: Examples) -> dict[str, Any]:
+    """The loss a token and its perplexity, of the pairs that the model can take as a whole, both None where it can take
+    none of them; and the number of the others."""
+    fitting = [example for example in examples.encoded if fits(trained, example)]
+    loss = mean_loss(TASK, trained.model, example_batches(TASK, trained, fitting)) if fitting else None
+    return {
+        "loss": loss,
+        "perplexity": None if loss is None else perplexity(loss),
+        "pairs_without_loss": len(examples) - len(fitting),
+    }
+
+
+def losses_line(losses: Mapping[str, Any], count: int) -> str:
+    """For people, of `count` pairs."""
+    left_out = losses["pairs_without_loss"]
+    if losses["loss"] is None:
+        return f"no loss: {'the pair is' if count == 1 else f'all {count:,} pairs are'} longer than the model can take"
+    note = f" (without {left_out:,} of {counted(count, 'pairs')}, which are longer than the model can take)"
+    return f"loss {losses['loss']:.4f} a token, perplexity {losses['perplexity']:.2f}{note if left_out else ''}"
 
 
 def fits(trained: Trained, example: Example) -> bool:

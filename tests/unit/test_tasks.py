@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -128,16 +129,36 @@ def test_an_option_without_a_meaning_for_the_task_is_refused():
         measured(TASK, trained(), examples(), options={"stride": 4})
 
 
-def test_a_pair_longer_than_the_model_is_left_out_of_the_loss_and_counted():
-    """A source is translated in parts; that a test set holds one must not end a run after its last step."""
+def limited() -> Trained:
+    """A model of at most 16 positions."""
     torch.manual_seed(3)
     shape: dict[str, Any] = {"width": 32, "heads": 2, "feedforward": 29, "encoder_layers": 1, "decoder_layers": 1}
     config = TransformerConfig(**shape, positions="learned", max_positions=16)
     model = Transformer(config, CODEC.size, CODEC.size).eval()
-    use = trained(model=model, limits=ARCHITECTURES["transformer"].limits(config))
-    found = measured(TASK, use, examples(("a sentence of many words", "MANY WORDS", "")))
+    return trained(model=model, limits=ARCHITECTURES["transformer"].limits(config))
+
+
+LONG = ("a sentence of many words", "MANY WORDS", "")
+
+
+def test_a_pair_longer_than_the_model_is_left_out_of_the_loss_and_counted():
+    """A source is translated in parts; that a test set holds one must not end a run after its last step."""
+    found = measured(TASK, limited(), examples(LONG))
     assert "without 1 of 5 pairs, which are longer than the model can take" in found.summary
     assert math.isfinite(found.values["loss"])
+    assert found.to_json()["pairs_without_loss"] == 1
+    assert measured(TASK, limited(), examples()).to_json()["pairs_without_loss"] == 0
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "the pair is"), (2, "all 2 pairs are")])
+def test_there_is_no_loss_where_every_pair_is_longer_than_the_model(count: int, said: str):
+    every = examples(*[LONG] * count)
+    texts = {name: values[-count:] for name, values in every.texts.items()}
+    found = measured(TASK, limited(), Examples(every.encoded[-count:], texts, every.tags[-count:]))
+    assert found.summary.splitlines()[-1] == f"no loss: {said} longer than the model can take"
+    assert json.loads(json.dumps(found.to_json())).items() >= {"loss": None, "perplexity": None}.items()
+    assert found.to_json()["pairs_without_loss"] == count
+    assert [label.split()[0] for label, _ in TASK.rows(found.to_json())] == ["BLEU", "chrF"]
 
 
 def test_validation_runs_without_dropout_and_without_gradients():
