@@ -4,8 +4,9 @@
 
 Length: one sentence pair of n tokens a side, in a model of random weights: a training step, and a greedy translation of
 n steps. Size: made-up text is prepared as `regard train` does it (`prepare_memory.py` says how it is made), and the
-first batch of an epoch is taken. Every point is a process of its own. Memory is what it held at most beyond what it
-held before; for preparing, what the preparing process held. The exponent is the slope between the last two points on
+first batch of an epoch is taken. Every point is a process of its own, and so are the step and the translation of a
+length, for a translation would hide in memory that a step has left. Memory is what the process held at most beyond what
+it held before; for preparing, what the preparing process held. The exponent is the slope between the last two points on
 logarithmic axes: by the mathematics a step takes n·d² + n²·d multiplications, a translation the same over its n steps,
 and preparing is linear in the corpus.
 """
@@ -74,27 +75,27 @@ def measured_results(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def point(kind: str, size: int, options: argparse.Namespace) -> dict[str, Any]:
+    """What the processes of one point measured."""
+    found: dict[str, Any] = {"size": size}
+    for child in PROCESSES[kind]:
+        found |= answer_of(child, size, options)
+    print(f"{kind} {size:,}: done", file=sys.stderr)
+    return found
+
+
+def answer_of(child: str, size: int, options: argparse.Namespace) -> dict[str, Any]:
     """In a process of its own, so that its memory is."""
     kept = ["--preset", options.preset, "--forms", str(options.forms), "--repeats", str(options.repeats)]
-    command = [sys.executable, __file__, *kept, "--seed", str(options.seed), "--child", kind, str(size)]
+    command = [sys.executable, __file__, *kept, "--seed", str(options.seed), "--child", child, str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{kind} {size}: {done.stderr.strip().splitlines()[-1]}")
-    print(f"{kind} {size:,}: done", file=sys.stderr)
-    return {"size": size} | json.loads(done.stdout)
+        sys.exit(f"{child} {size}: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+    return json.loads(done.stdout)
 
 
-def by_length(length: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Seconds and bytes of a training step and of a translation."""
-    import torch
-
-    from regard.data.batch import Source, pair_batch
-    from regard.decode.config import SearchConfig
-    from regard.decode.search import search
-    from regard.hardware import set_threads
-    from regard.models import Transformer, TransformerConfig
-    from regard.models.transformer_presets import PRESETS
-    from regard.native.precision import chosen_engine
+def of_training(length: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds and bytes of a training step."""
+    from regard.data.batch import pair_batch
     from regard.native.training import training_kernels
     from regard.nn import fused
     from regard.nn.loss import Objective, Smoothing
@@ -104,29 +105,53 @@ def by_length(length: int, options: argparse.Namespace) -> dict[str, Any]:
     from regard.train.optimizer import build_optimizer
     from regard.train.step import seed_step, train_step
 
-    set_threads(0)
     fused.install(training_kernels())
-    torch.manual_seed(options.seed)
-    model = Transformer(TransformerConfig(**PRESETS[options.preset].settings["model"]), VOCABULARY, VOCABULARY)
+    model, source, target = example(length, options)
     optimizer, objective = build_optimizer(model, TrainConfig()), Objective(Smoothing(0.1))
-    ids = torch.randint(4, VOCABULARY, (2, length)).tolist()
-    source = Source.of([[*ids[0][:-1], RESERVED.end]])
-    batch = pair_batch(source, [[*ids[1][:-1], RESERVED.end]], RESERVED)
-    endless = replace(RESERVED, never=(*RESERVED.never, RESERVED.end))  # n steps, whatever the weights say
+    batch = pair_batch(source, [target], RESERVED)
 
     def step() -> None:
         seed_step(options.seed, 1)
         train_step(model.train(), optimizer, [batch], loss_of=sequence_loss, objective=objective, clip=0.0)
 
-    found = {"train": timed(step, options.repeats)}
-    model.eval().symbols = endless
+    return {"train": timed(step, options.repeats)}
+
+
+def of_translation(length: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds and bytes of a greedy translation of as many steps."""
+    import torch
+
+    from regard.decode.config import SearchConfig
+    from regard.decode.search import search
+    from regard.native.precision import chosen_engine
+    from regard.text.symbols import RESERVED
+
+    model, source, _ = example(length, options)
+    model.eval().symbols = replace(RESERVED, never=(*RESERVED.never, RESERVED.end))  # n steps, whatever the weights say
     translator = chosen_engine(model, None) or model  # as `regard translate` chooses
 
     def translate() -> None:
         with torch.inference_mode():
             search(translator, source, SearchConfig(beam=1), [length])
 
-    return found | {"translate": timed(translate, options.repeats)}
+    return {"translate": timed(translate, options.repeats)}
+
+
+def example(length: int, options: argparse.Namespace) -> tuple[Any, Any, list[int]]:
+    """A model of random weights, and a sentence pair of so many tokens a side."""
+    import torch
+
+    from regard.data.batch import Source
+    from regard.hardware import set_threads
+    from regard.models import Transformer, TransformerConfig
+    from regard.models.transformer_presets import PRESETS
+    from regard.text.symbols import RESERVED
+
+    set_threads(0)
+    torch.manual_seed(options.seed)
+    model = Transformer(TransformerConfig(**PRESETS[options.preset].settings["model"]), VOCABULARY, VOCABULARY)
+    ids = torch.randint(4, VOCABULARY, (2, length)).tolist()
+    return model, Source.of([[*ids[0][:-1], RESERVED.end]]), [*ids[1][:-1], RESERVED.end]
 
 
 def by_pairs(pairs: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -160,17 +185,37 @@ def by_pairs(pairs: int, options: argparse.Namespace) -> dict[str, Any]:
         return {"prepare": prepared, "first batch": timed(first_batch, options.repeats)}
 
 
-CHILDREN: dict[str, Callable[[int, argparse.Namespace], dict[str, Any]]] = {"length": by_length, "pairs": by_pairs}
+CHILDREN: dict[str, Callable[[int, argparse.Namespace], dict[str, Any]]] = {
+    "train": of_training,
+    "translate": of_translation,
+    "pairs": by_pairs,
+}
+PROCESSES = {"length": ("train", "translate"), "pairs": ("pairs",)}
+"""Which children measure a point."""
 
 
 def timed(work: Callable[[], None], repeats: int) -> dict[str, float]:
     """The median time, and what was held at most beyond what was held before the first time."""
+    forget_what_was()
     before, seconds = resident("VmRSS"), list[float]()
     for _ in range(repeats):
         started = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - started)
     return {"seconds": statistics.median(seconds), "bytes": max(resident("VmHWM") - before, 0)}
+
+
+def forget_what_was() -> None:
+    """Memory that was freed goes back to the system, and the peak begins anew from what is held now."""
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError as error:
+        raise SystemExit(f"this benchmark writes /proc/self/clear_refs, which this system refuses: {error}") from None
 
 
 def resident(name: str) -> int:

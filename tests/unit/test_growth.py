@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks.growth import CHILDREN, exponent, parsed, plots, table
+from benchmarks.growth import CHILDREN, exponent, parsed, plots, point, table, timed
 from regard.report.picture import write_picture
 
 MACHINE = {"processor": "A chip", "cores": 2, "threads": 2, "torch": "9.9", "instructions": "AVX2"}
@@ -43,10 +45,35 @@ def test_the_table_and_the_picture_have_every_point(tmp_path: Path) -> None:
         assert part in drawn
 
 
-def test_a_training_step_and_a_translation_are_measured() -> None:
-    found = CHILDREN["length"](5, parsed(["--repeats", "1"]))
-    assert found.keys() == {"train", "translate"}
-    assert all(each["seconds"] > 0 and each["bytes"] >= 0 for each in found.values())
+def test_a_training_step_and_a_translation_are_measured_each_in_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that a step has left would hide what a translation takes."""
+    started: list[int] = []
+    popen = subprocess.Popen
+
+    def spy(*arguments: Any, **options: Any) -> Any:
+        process = popen(*arguments, **options)
+        started.append(process.pid)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", spy)
+    found = point("length", 5, parsed(["--repeats", "1"]))
+    assert found.keys() == {"size", "train", "translate"}
+    assert all(found[work]["seconds"] > 0 and found[work]["bytes"] > 0 for work in ("train", "translate"))
+    assert len(set(started)) == len(started) == 2
+
+
+def test_a_child_that_fails_is_named_with_its_reason() -> None:
+    with pytest.raises(SystemExit, match="train 5: KeyError: 'none'"):
+        point("length", 5, parsed(["--repeats", "1", "--preset", "none"]))
+
+
+def test_what_was_held_before_hides_nothing() -> None:
+    """Neither a peak that is past nor one that is still there counts: a work is charged with what it takes."""
+    kept, past = np.ones(5_000_000), np.ones(30_000_000)
+    del past
+    found = timed(lambda: np.ones(8_000_000).fill(2.0), 2)["bytes"]
+    assert 60e6 < found < 80e6
+    assert len(kept) == 5_000_000
 
 
 def test_preparing_is_measured() -> None:
