@@ -12,7 +12,7 @@ from regard.config import task_of
 from regard.data.store import Store
 from regard.errors import ConfigError, RunError
 from regard.loading import load_trained, results_of, weights_keys
-from regard.native.precision import MOST_MOVED, chosen_engine, may_be_default, weights_key
+from regard.native.precision import MOST_MOVED, chosen_engine, may_be_default, refused, weights_key
 from regard.run import RunDirectory
 from regard.tasks.interface import Examples, ignore, measured
 
@@ -28,6 +28,11 @@ def quantise_run(path: Path, progress: Callable[[int], None] = ignore) -> dict[s
             f"{path} has not ended, so there are no final weights to quantise; `--resume` its training first"
         )
     trained, config = load_trained(path, precision="fp32")
+    reason = refused(trained.model)
+    if reason is not None:
+        raise ConfigError(
+            f"{path} cannot run in int8, because the native engine cannot be used: {reason}; use it in fp32"
+        )
     engine = chosen_engine(trained.model, "int8", run=path, keys=partial(weights_keys, path, config))
     store = Store.open(run.store)
     texts = store.valid_texts()

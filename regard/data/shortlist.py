@@ -22,6 +22,7 @@ from regard.data.columns import SOURCE, TARGET, Column
 from regard.data.store import Series, Store
 from regard.errors import ConfigError, RunError
 from regard.files import make_directory, write_atomically
+from regard.naming import named
 from regard.run import SHORTLISTS
 
 FORMAT = 1
@@ -67,10 +68,9 @@ def run_shortlist(
 
     ConfigError for a run that does not translate from one text into another.
     """
-    if [(column.name, column.kind, column.extended) for column in columns] != [
-        (own.name, "text", False) for own in (SOURCE, TARGET)
-    ]:
-        raise ConfigError(f"{folder} does more than translate one text into another, which a shortlist is for")
+    reason = refusal(columns)
+    if reason is not None:
+        raise ConfigError(f"{folder} can have no shortlist, because {reason}; leave {named('shortlist')} out")
     opened = Store.open(store)
     path = folder / SHORTLISTS / f"{best}-{key_of(opened, sizes)}.bin"
     found = read_shortlist(path, sizes, joint=joint)
@@ -81,6 +81,18 @@ def run_shortlist(
         make_directory(path.parent)
         write_atomically(path, file_of(made.arrays()))
     return made
+
+
+def refusal(columns: Sequence[Column]) -> str | None:
+    """Why a run can have none, as the end of "because …"; None where it can."""
+    names = [column.name for column in columns]
+    if [names[0], names[-1]] != [SOURCE.name, TARGET.name] or columns[0].kind != "text":
+        return "it does not translate from one text into another"
+    if any(column.extended for column in columns):
+        return "it copies words of its source, which stand in no vocabulary"
+    if len(names) > 2:
+        return f"it reads several sources ({', '.join(names[:-1])})"
+    return None
 
 
 def key_of(store: Store, sizes: Mapping[str, int]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from regard.errors import ConfigError
+from regard.models.interface import Mixing
 from regard.models.transformer import DecoderLayer, Transformer
 from regard.native import library as native
 from regard.nn.attention import MultiHeadAttention
@@ -136,8 +137,10 @@ def bias_of(layer: nn.Linear) -> Tensor | None:
 
 def refusal(model: object) -> str | None:
     """Why the engine cannot run a model, as the end of "because …"; None where it can."""
+    if isinstance(model, Mixing):
+        return "the model copies words of its source"
     if type(model) is not Transformer:
-        return f"it runs the Transformer alone, and this is a {type(model).__name__}"
+        return f"it runs model.architecture=transformer alone, and this is {architecture_of(model)}"
     if len(model.further):
         return "the model reads several sources"
     if model.source_embedding.projection is not None or not isinstance(model.to_output, nn.Identity):
@@ -149,6 +152,14 @@ def refusal(model: object) -> str | None:
     if widest > WIDEST:
         return f"a matrix is {widest:,} wide, and it takes at most {WIDEST:,}"
     return None
+
+
+def architecture_of(model: object) -> str:
+    """What a recipe says of a model, or of the encoder that it stands on; its class where no recipe can name it."""
+    parts = model.modules() if isinstance(model, nn.Module) else ()
+    names = (getattr(getattr(part, "config", None), "architecture", "") for part in parts)
+    found = next(filter(None, names), "")
+    return f"model.architecture={found}" if found else f"a {type(model).__name__}"
 
 
 def widths_of(name: str, weight: Tensor) -> tuple[int, ...]:

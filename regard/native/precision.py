@@ -22,6 +22,7 @@ from regard.errors import ConfigError, RegardError
 from regard.files import make_directory, write_atomically
 from regard.models.parameters import parameters_of
 from regard.models.transformer import Transformer
+from regard.naming import named
 from regard.native.engine import NativeTransformer
 from regard.native.library import UnavailableError, best_set, library
 from regard.native.packing import Arrays, check_precision, expected_arrays, packed_arrays, refusal
@@ -74,7 +75,10 @@ def chosen_engine(
     reason = refused(model)
     if reason is not None:
         if wanted == "int8":
-            raise ConfigError(f"precision int8 needs the native engine, which cannot be used here: {reason}")
+            raise ConfigError(
+                f"precision int8 needs the native engine, which cannot be used here: {reason}; leave "
+                f"{named('precision')} out, or choose fp32"
+            )
         return None
     assert isinstance(model, Transformer)
     if wanted is None:

@@ -11,7 +11,7 @@ import pytest
 
 import regard
 from regard.native.engine import NativeTransformer
-from tests.e2e.toolbox import Corpus, Outcome
+from tests.e2e.toolbox import TINY, Corpus, Outcome, chosen
 from tests.native_engine import needs_native
 
 Call = Callable[..., Outcome]
@@ -81,6 +81,18 @@ def test_what_cannot_be_is_refused_in_one_line(tiny_run: Path, call: Call, tmp_p
     shutil.copytree(tiny_run, run)
     shutil.rmtree(run / "final")
     call("quantise", run).refusal("has not ended", "--resume")
+
+
+@needs_native
+def test_an_rnn_is_not_quantised(call: Call, small_corpus: Corpus, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shape = {"preset": "none", "model.architecture": "rnn", "model.width": 8}
+    kept = {key: value for key, value in TINY.items() if not key.startswith("model.")}
+    call("train", *small_corpus.options, "--out", run, *chosen(kept | shape)).done()
+    reason = "it runs model.architecture=transformer alone, and this is model.architecture=rnn"
+    call("quantise", run).refusal("run cannot run in int8, because", f"{reason}; use it in fp32")
+    asked = call("translate", run, "--precision", "int8", given=SENTENCE)
+    asked.refusal(f"{reason}; leave --precision out, or choose fp32")
 
 
 @needs_native

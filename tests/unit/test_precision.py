@@ -13,14 +13,18 @@ import torch
 from regard.checkpoint import Checkpoint, save_checkpoint
 from regard.config import Config
 from regard.data import array_file
+from regard.data.config import DataConfig
 from regard.errors import CheckpointError, ConfigError
 from regard.loading import weights_keys
-from regard.models import Transformer, TransformerConfig
+from regard.models import ARCHITECTURES, Shapes, Transformer, TransformerConfig
+from regard.models.costs import model_on_paper
 from regard.models.parameters import parameters_of
+from regard.naming import naming
 from regard.native import library as native
 from regard.native import precision
-from regard.native.packing import expected_arrays, packed_arrays
+from regard.native.packing import expected_arrays, packed_arrays, refusal
 from regard.run import RunDirectory
+from regard.tasks import TASKS
 from tests.native_engine import needs_native, random_transformer
 
 BOTH = ("fp32", "int8")
@@ -99,8 +103,34 @@ def test_a_model_of_another_kind_is_refused_in_int8_only():
     other = torch.nn.Linear(2, 2)
     assert precision.chosen_engine(other, "fp32") is None
     assert precision.described(other, None) == ""
-    with pytest.raises(ConfigError, match="this is a Linear"):
+    with pytest.raises(ConfigError, match="this is a Linear; leave precision out, or choose fp32"):
         precision.chosen_engine(other, "int8")
+
+
+OTHERS: dict[str, tuple[str, DataConfig, str]] = {
+    "rnn": ("rnn", DataConfig(), "it runs model.architecture=transformer alone, and this is model.architecture=rnn"),
+    "copying": ("transformer", DataConfig(copy=True), "the model copies words of its source"),
+    "several sources": ("transformer", DataConfig(also=("more",)), "the model reads several sources"),
+}
+
+
+@needs_native
+@pytest.mark.parametrize(("architecture", "data", "reason"), OTHERS.values(), ids=OTHERS)
+def test_a_model_that_int8_is_not_for_is_named_as_a_recipe_names_it(architecture: str, data: DataConfig, reason: str):
+    columns = TASKS["translate"].columns(data)
+    shapes = Shapes({column.name: 31 for column in columns}, columns=columns)
+    model = model_on_paper(ARCHITECTURES[architecture].config(), shapes)
+    with naming("flag"), pytest.raises(ConfigError) as caught:
+        precision.chosen_engine(model, "int8")
+    assert str(caught.value).endswith(f"cannot be used here: {reason}; leave --precision out, or choose fp32")
+
+
+@needs_native
+def test_an_encoder_is_named_below_whatever_stands_on_it():
+    config = ARCHITECTURES["encoder"].config()
+    columns = TASKS["mlm"].columns(DataConfig())
+    model = model_on_paper(config, Shapes({column.name: 31 for column in columns}, columns=columns))
+    assert str(refusal(model)).endswith("and this is model.architecture=encoder")
 
 
 @needs_native

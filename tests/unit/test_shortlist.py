@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from regard.decode.options import job_for
 from regard.decode.request import Request
 from regard.decode.search import SearchConfig
 from regard.errors import ConfigError, RegardError, RunError
+from regard.naming import naming
 
 SIZES = {"source": 7, "target": 11}
 PAIRS = [([4, 5], [6, 7, 3]), ([4], [6, 3]), ([5, 5], [7, 8, 3]), ([6, 4], [9, 6, 6, 3])]
@@ -144,13 +146,23 @@ def test_a_strangers_file_that_does_not_fit_is_not_read(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "columns",
-    [(SOURCE, Column("more"), TARGET), (Column("text"), Column("label", kind="label")), (SOURCE,)],
-    ids=["two sources", "another task", "one text"],
+    ("columns", "reason"),
+    [
+        (
+            (SOURCE, Column("more"), Column("image", kind="vectors"), TARGET),
+            "it reads several sources (source, more, image)",
+        ),
+        ((replace(SOURCE, extended=True), replace(TARGET, extended=True)), "it copies words of its source, which"),
+        ((Column("text"), Column("label", kind="label")), "it does not translate from one text into another"),
+        ((SOURCE,), "it does not translate from one text into another"),
+    ],
+    ids=["several sources", "copying", "another task", "one text"],
 )
-def test_other_runs_have_none(tmp_path: Path, columns: tuple[Column, ...]):
-    with pytest.raises(ConfigError, match="does more than translate one text into another"):
+def test_other_runs_have_none(tmp_path: Path, columns: tuple[Column, ...], reason: str):
+    with naming("flag"), pytest.raises(ConfigError) as caught:
         run_shortlist(tmp_path, tmp_path / "store", columns, SIZES, joint=False, best=2)
+    assert str(caught.value).startswith(f"{tmp_path} can have no shortlist, because {reason}")
+    assert str(caught.value).endswith("; leave --shortlist out")
 
 
 def test_a_store_that_is_gone_or_damaged_is_named(tmp_path: Path):
