@@ -336,9 +336,6 @@ def evaluation_files(source: Path | None, references: list[Path], columns: list[
         if name in files:
             raise ConfigError(f"--column {given!r} names the file of {name} a second time; give each column once")
         files[name] = Path(file)
-    if not columns and len(files) < 2:
-        missing = "--reference" if source else "--source"
-        raise ConfigError(f"Missing option '{missing}'. See `regard evaluate --help`.")
     return files
 
 

@@ -7,6 +7,8 @@ Axes: B sentences, S input positions, C classes (1 + S), T outputs, R rows of a 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -172,8 +174,13 @@ class PointerNetwork(nn.Module):
         used = F.one_hot(batch.target_in, memory.size).cumsum(1) > 0
         allowed = self.allowed(without_end(used), memory.mask)
         if not allowed.is_meta:
-            refuse_impossible(batch, allowed)
+            refuse_impossible(self.config, batch, allowed)
         return self.point(d_BTD, memory.keys, allowed, probe)
+
+    def forbids(self, positions: Sequence[int], count: int) -> str:
+        """Why the finished model can never give this answer to `count` positions; empty where it can."""
+        what, setting, instead = forbidden(self.config, positions, count)
+        return what and f"{shown(positions)} {what}, but this model {instead} (model.{setting}=true)."
 
     def start(self, source: Source, probe: Probe | None = None) -> PointerState:
         memory, first = self.read(source, probe)
@@ -209,20 +216,32 @@ def without_end(used: Bool[Tensor, "*B C"]) -> Bool[Tensor, "*B C"]:
     return F.pad(used[..., 1:], (1, 0))
 
 
-def refuse_impossible(batch: Batch, allowed: Bool[Tensor, "B T C"]) -> None:
+def refuse_impossible(config: PointerConfig, batch: Batch, allowed: Bool[Tensor, "B T C"]) -> None:
     """CorpusError for a target to which masks leave no probability."""
     wrong = ~allowed.gather(-1, batch.target_out[..., None])[..., 0] & batch.target_mask
     if not bool(wrong.any()):
         return
     row = int(wrong.any(1).nonzero()[0])
     positions = (batch.target_out[row][batch.target_mask[row]][:-1] - 1).tolist()
-    shown = " ".join(map(str, positions[:20])) + (" …" if len(positions) > 20 else "")
-    place = int(wrong[row].nonzero()[0])
-    if place < len(positions):
-        why = f"use {positions[place]} twice, but model.once=true; set model.once=false"
-    else:
-        why = "leave a position out, but model.all=true; set model.all=false"
-    raise CorpusError(f"the positions {shown!r} {why}, or mend the line.")
+    what, setting, _ = forbidden(config, positions, int(batch.source.mask[row].sum()))
+    raise CorpusError(
+        f"{shown(positions)} {what}, but model.{setting}=true; set model.{setting}=false, or mend the line."
+    )
+
+
+def forbidden(config: PointerConfig, positions: Sequence[int], count: int) -> tuple[str, str, str]:
+    """What an answer to `count` positions does that its masks forbid, the setting that does, and what the model does
+    instead; empty where they do not."""
+    again = next((place for place, times in Counter(positions).items() if times > 1), None)
+    if config.once and again is not None:
+        return f"use {again} twice", "once", "uses each position at most once"
+    if config.all and len(set(positions)) < count:
+        return "leave a position out", "all", "uses every position"
+    return "", "", ""
+
+
+def shown(positions: Sequence[int]) -> str:
+    return f"the positions '{' '.join(map(str, positions[:20]))}{' …' * (len(positions) > 20)}'"
 
 
 # What the pointer network answers for itself

@@ -204,6 +204,9 @@ class Task:
     """How the examples of an epoch become rows, where a row is not just an example; needs `packed` or `windows`."""
     refuses_long: bool = False
     """Whether examples that are longer than the model's limit are refused wherever they are read."""
+    impossible: Callable[[nn.Module, Example], str] | None = None
+    """Why a finished model can never give the answer of an example, its last column; empty where it can. None: it can
+    give any."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What a recipe of this task has where neither it nor its preset says otherwise, as a table of settings."""
     pairs_passes: bool = False

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, Protocol, Unpack, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
+from torch import nn
 
 from regard.data.batch import Batch, Source, pair_batch
 from regard.data.columns import Column, Example, plain
@@ -65,6 +66,23 @@ def collate(examples: Sequence[Example], symbols: Symbols) -> Batch:
     """The target's classes: position p is p + 1, and class 0 ends."""
     targets = [[*(int(place) + 1 for place in example["positions"]), symbols.end] for example in examples]
     return pair_batch(Source.of([example["numbers"] for example in examples]), targets, symbols)
+
+
+@runtime_checkable
+class Restricted(Protocol):
+    """A model that never gives some answers."""
+
+    def forbids(self, positions: Sequence[int], count: int) -> str:
+        """Why it can never give this one to `count` positions; empty where it can."""
+        ...
+
+
+def forbidden(model: object, positions: Sequence[int], count: int) -> str:
+    return model.forbids(positions, count) if isinstance(model, Restricted) else ""
+
+
+def impossible(model: nn.Module, example: Example) -> str:
+    return forbidden(model, [int(place) for place in example["positions"]], len(example["numbers"]))
 
 
 # The finished model
@@ -138,6 +156,8 @@ class Pointer:
             positions = self.predict([numbers], **options)[0].positions
         elif not all(0 <= place < len(numbers) for place in positions):
             raise CorpusError(f"positions {list(positions)} are not all between 0 and {len(numbers) - 1}. Mend them.")
+        elif why := forbidden(self.model, positions, len(numbers)):
+            raise CorpusError(f"{why} Mend them.")
         return inspect_pointing(self.model, numbers, positions, given=given)
 
     def inspect_line(self, line: str, target: str | None = None, **options: Any) -> Inspection:
@@ -238,5 +258,6 @@ TASK = Task(
     measure=measure,
     options=("beam", "length_penalty", "output"),
     open=open_pointer,
+    impossible=impossible,
     pairs_passes=True,
 )

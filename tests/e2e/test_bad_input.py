@@ -79,7 +79,7 @@ def run(tiny_run: Path, tmp_path: Path) -> Path:
         (["translate", "run", "--nbest", "3"], ["--nbest 3 needs --json"]),
         (["translate", "absent"], ["absent is not a run", "config.json", "--out of a `regard train`"]),
         (["info", "absent"], ["absent is not a run"]),
-        (["evaluate", "run", "--source", "x"], ["Missing option '--reference'", "--help"]),
+        (["evaluate", "absent"], ["absent is not a run"]),
         (["bench"], ["Missing command", "--help"]),
     ],
     ids=" ".join,

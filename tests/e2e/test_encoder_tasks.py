@@ -358,8 +358,10 @@ def test_what_evaluate_refuses(call: Call, folder: Path, tmp_path: Path) -> None
     call(*given, f"label={tmp_path / 'c.label'}").refusal(
         "c.label:2", "the label 'unsure' is not one that training knows"
     )
-    call("evaluate", run, "--column", f"text={tmp_path / 'b.text'}").refusal("needs a label too", "--column label=FILE")
-    call(*given, f"second={tmp_path / 'b.label'}").refusal("has no second")
+    call("evaluate", run, "--column", f"text={tmp_path / 'b.text'}").refusal(
+        "needs a file for the column label as well", "--column label=FILE"
+    )
+    call(*given, f"second={tmp_path / 'b.label'}").refusal("has no column second")
     test = ', label = "train.label" }]\ntest = [{ text = "b.text", label = "b.label" }]\n'
     order = recipe(folder, "classify", ("text", "label"))
     shutil.copytree(folder, tmp_path / "data")

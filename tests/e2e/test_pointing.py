@@ -121,6 +121,25 @@ def test_what_predict_refuses(call: Call, trained: Path, tiny_run: Path) -> None
     call("predict", run, "--input", same, "--output", same).refusal("would be replaced")
 
 
+def test_what_evaluate_refuses(call: Call, trained: Path, tiny_run: Path, tmp_path: Path) -> None:
+    """The columns of the run are named at once; an answer that the model cannot give, with file and line."""
+    run, numbers, positions = trained / "run", tmp_path / "numbers", tmp_path / "positions"
+    numbers.write_text("0.1 0.2\n0.3 0.4 0.5\n")
+    every = "; give --column numbers=FILE --column positions=FILE"
+    call("evaluate", run).refusal(f"needs files for the columns numbers and positions{every}")
+    call("evaluate", run, "--source", numbers).refusal(f"has no column source{every}")
+    one = ["evaluate", run, "--column", f"numbers={numbers}"]
+    call(*one).refusal(f"needs a file for the column positions as well{every}")
+    for arguments, lacks in (([], "files for the columns source and target"), (["--source", numbers], "column target")):
+        refused = call("evaluate", tiny_run, *arguments)
+        refused.refusal(lacks, "; give --source FILE --reference FILE")
+    for line, why in (("0 0 1", "use 0 twice"), ("2 0", "leave a position out")):
+        positions.write_text(f"0 1\n{line}\n")
+        refused = call(*one, "--column", f"positions={positions}")
+        refused.refusal(f"{positions}:2: the positions '{line}' {why}, but this model uses", "Mend the line.")
+        assert "set model" not in refused.err
+
+
 def test_what_training_refuses(call: Call, trained: Path, tmp_path: Path) -> None:
     order = ["train", trained / "recipe.toml", "--data", tmp_path, *chosen(SMALL)]
     (tmp_path / "train.numbers").write_text("0.1 0.2\n0.3 0.4 0.5\n0.6\n")

@@ -137,8 +137,8 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
     scores = call("score", run, "--source", blank, "--target", test["target"], *beside).done().out.split()
     assert len(scores) == 40
     call("evaluate", run, "--source", blank, *given[2:], *beside, "--failures").done()
-    call("evaluate", run, *given, "--also", short).refusal("needs --also for counts, colour", "given 1 times")
-    call("evaluate", run, *given).refusal("needs a counts too")
+    call("evaluate", run, *given, "--also", short).refusal("needs --also for counts, colour", "given 1 time")
+    call("evaluate", run, *given).refusal("needs files for the columns counts and colour as well")
     np.save(folder / "wide.npy", np.zeros((40, 1, 4), np.float32))
     wide = ["--also", test["counts"], "--also", folder / "wide.npy"]
     call("translate", run, *source, *wide).refusal("colour has vectors of width 4", "trained on width 3")

@@ -183,7 +183,9 @@ def test_a_label_for_a_text(call: Call, tmp_path: Path) -> None:
     call("compare", run, tmp_path / "run").refusal("name each run once")
     shutil.copytree(run, tmp_path / "copy")
     call("compare", run, tmp_path / "copy").refusal("a run of another task than translation")
-    call("evaluate", run, "--column", f"text={tmp_path / 'a.text'}").refusal("needs a label")
+    call("evaluate", run, "--column", f"text={tmp_path / 'a.text'}").refusal(
+        "needs a file for the column label as well"
+    )
     call("evaluate", run, *given, "--beam", 4).refusal("--beam has no meaning")
 
 

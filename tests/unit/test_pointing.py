@@ -170,6 +170,30 @@ def test_answers_that_the_masks_forbid_are_shown(settings: dict[str, Any], posit
         task.loss(model, task.collate([example], model.symbols), Objective())
 
 
+@pytest.mark.parametrize(
+    ("settings", "positions", "message"),
+    [
+        ({}, [1, 0, 1], "use 1 twice, but this model uses each position at most once (model.once=true)."),
+        ({"all": True}, [2, 0], "leave a position out, but this model uses every position (model.all=true)."),
+        ({"all": True, "once": False}, [2, 1, 2], "leave a position out, but this model uses every position"),
+    ],
+)
+def test_a_finished_model_is_not_told_to_change_its_settings(
+    settings: dict[str, Any], positions: list[int], message: str
+) -> None:
+    numbers, pointer = np.array([[0.3], [0.1], [0.2]], np.float32), pointer_of(**settings)
+    shown = " ".join(map(str, positions))
+    impossible = TASKS["point"].impossible
+    assert impossible is not None
+    why = impossible(model_of(**settings), {"numbers": numbers, "positions": positions})
+    assert why.startswith(f"the positions '{shown}' {message}")
+    with pytest.raises(CorpusError) as caught:
+        pointer.inspect(numbers, positions)
+    assert str(caught.value) == f"{why} Mend them."
+    for allowed in ([2, 0, 1], [2, 0] if not settings else [1, 0, 2]):
+        assert impossible(model_of(**settings), {"numbers": numbers, "positions": allowed}) == ""
+
+
 def test_without_masks_a_position_may_come_again() -> None:
     model, task = model_of(once=False), TASKS["point"]
     example = {"numbers": np.array([[0.3], [0.1]], np.float32), "positions": [1, 1, 1, 0]}
