@@ -11,8 +11,10 @@ import typer
 
 from regard.cli_options import Checkpoint, Quiet, Run, console, in_group
 from regard.errors import ConfigError
+from regard.files import refuse_replacing, write_atomically
 
 if TYPE_CHECKING:
+    from regard.data.columns import Column
     from regard.inspect import Inspectable, Inspection
 
 WHAT, FILE, SERVER = "What is inspected", "A file", "The server"
@@ -32,6 +34,16 @@ def inspect(
         in_group(
             WHAT,
             help="Output to look at instead of the one that the model finds; of an encoder, the second text of a pair.",
+        ),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        in_group(
+            WHAT,
+            metavar="TEXT|FILE",
+            help="Further source of a model that reads several: a text, or an .npy file with the vectors of one "
+            "sentence; repeatable, in the order of the recipe's data.also and data.vectors, and with several TEXTs "
+            "either once for all of them or for each in turn.",
         ),
     ] = None,
     beam: Annotated[int | None, in_group(WHAT, help="Beam size of the search for the output.")] = None,
@@ -60,20 +72,21 @@ def inspect(
     """Look inside a model.
 
     Shows every attention of every layer and head, how each weight comes about, the best next words at each step and
-    the search. With a text, writes a page that needs no network; without, serves it on this machine only.
+    the search. With a text, writes a page that needs no network; without, serves it on this machine only. A model of
+    several sources is shown with a text and --also; its page has the attention over each source.
     """
     options = {} if beam is None else {"beam": beam}
     if texts is None:
-        if out or format or target or layers or heads:
+        if out or format or target or also or layers or heads:
             raise ConfigError("there is no text to write a file of; give one, or leave the options of a file out")
         start_server(run, checkpoint, port, options, quiet)
         return
     path, kind = output(out, format)
+    refuse_replacing((path,), [Path(given) for given in also or [] if given.endswith(".npy")])
     chosen = (numbers("layers", layers), numbers("heads", heads))
     model = opened(run, checkpoint, quiet)
-    found = [model.inspect_line(text, target, **options) for text in texts]
-    from regard.files import write_atomically
-
+    beside = further_sources(model, run, also or [], len(texts))
+    found = [model.inspect_line(text, target, **options, **more) for text, more in zip(texts, beside, strict=True)]
     write_atomically(path, rendered(found, kind, run.name, chosen, {"block": block, "layer": layer, "head": head}))
     for line in [*(each.output for each in found if each.output), *answer(found)]:
         console(quiet).print(line, highlight=False, markup=False, soft_wrap=True)
@@ -100,6 +113,58 @@ def opened(run: Path, checkpoint: int | None, quiet: bool) -> Inspectable:
     if isinstance(model, Translator) and model.note_on_inspecting:
         console(quiet).print(f"regard: {model.note_on_inspecting}", highlight=False, soft_wrap=True)
     return model
+
+
+def further_columns(model: Inspectable) -> tuple[Column, ...]:
+    """What a model reads beside the text."""
+    from regard.decode.translate import Translator
+
+    return model.columns[1:-1] if isinstance(model, Translator) else ()
+
+
+def further_sources(model: Inspectable, run: Path, also: Sequence[str], texts: int) -> list[dict[str, Any]]:
+    """For each text the further sources as an option of `inspect`; ConfigError where there are more or fewer than the
+    model reads."""
+    columns = further_columns(model)
+    if not columns:
+        if also:
+            raise ConfigError(f"{run} reads one source; leave --also out")
+        return [{}] * texts
+    if len(also) not in (len(columns), len(columns) * texts):
+        raise ConfigError(refusal(run, columns, also, texts))
+    rows = [also[first : first + len(columns)] for first in range(0, len(also), len(columns))]
+    read = [{"also": [source_given(*each) for each in zip(columns, row, strict=True)]} for row in rows]
+    return read * (texts // len(read))
+
+
+def refusal(run: Path, columns: Sequence[Column], also: Sequence[str], texts: int) -> str:
+    """Of the wrong number of further sources."""
+    from regard.decode.further import how_many, remedy
+
+    or_each = ", once for all texts or for each text in turn" if texts > 1 else ""
+    return f"{run} also reads {names_of(columns)}, but {how_many(also)}; {remedy(columns)}{or_each}"
+
+
+def names_of(columns: Sequence[Column]) -> str:
+    return ", ".join(column.name for column in columns)
+
+
+def source_given(column: Column, given: str) -> Any:
+    """A text, or the vectors of one sentence out of a file."""
+    from regard.data.rows import read_column
+    from regard.naming import counted
+
+    if column.kind != "vectors":
+        if not given.strip():
+            raise ConfigError(f"--also for {column.name} is blank; give it a text")
+        return given
+    sentences = list(read_column(column, Path(given)))
+    if len(sentences) != 1:
+        raise ConfigError(
+            f"--also {given} has vectors of {counted(len(sentences), 'sentences')}, and {column.name} is read beside "
+            "one text; give a file of shape (1, positions, width)"
+        )
+    return sentences
 
 
 def output(out: Path | None, kind: str | None) -> tuple[Path, str]:
@@ -153,6 +218,11 @@ def start_server(run: Path, checkpoint: int | None, port: int, options: dict[str
     except ModuleNotFoundError as error:
         raise ConfigError(f"{error.name} is not installed; run: pip install 'regard[serve]'") from None
     model = opened(run, checkpoint, quiet)
+    if columns := further_columns(model):
+        raise ConfigError(
+            f"the live page asks for one text, and {run} also reads {names_of(columns)}; give a text and its further "
+            f'sources: regard inspect {run} "a text"{" --also …" * len(columns)} --out page.html'
+        )
     with listening(port) as socket:
         console(quiet).print(f"regard: http://127.0.0.1:{socket.getsockname()[1]}/ (Ctrl-C ends it)", highlight=False)
         serve(model, socket, title=run.name, options=options)

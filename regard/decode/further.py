@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.data.columns import Column, Encoded
 from regard.errors import CorpusError
+from regard.naming import counted, named
 from regard.text.tokenizer import Tokenizer
 
 Also = Sequence[Any]
@@ -89,8 +90,22 @@ def refuse_other_count(further: Sequence[Column], given: Sequence[Any]) -> None:
         return
     names = ", ".join(column.name for column in further)
     reads = f"the model also reads {names}" if further else "the model reads one source"
-    remedy = f"give --also FILE {len(further)} times, in this order" if further else "leave --also out"
-    raise CorpusError(f"{reads}, but {len(given)} further sources are given; {remedy}")
+    raise CorpusError(f"{reads}, but {how_many(given)}; {remedy(further)}")
+
+
+def how_many(given: Sequence[Any]) -> str:
+    """How many further sources are given, for a message."""
+    if not given:
+        return "no further source is given"
+    return f"{counted(len(given), 'further sources')} {'is' if len(given) == 1 else 'are'} given"
+
+
+def remedy(further: Sequence[Column]) -> str:
+    """What to do where there should be so many."""
+    option = named("also")
+    if not further:
+        return f"leave {option} out"
+    return f"give {'it' if len(further) == 1 else 'each of them'} with {option}{', in this order' * (len(further) > 1)}"
 
 
 def refuse_more(columns: Sequence[Column], also: Sequence[Iterator[Any]], lines: int) -> None:

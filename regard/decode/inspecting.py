@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from regard.data.batch import Source, pair_batch
-from regard.data.columns import Column
+from regard.data.columns import Column, Encoded
 from regard.data.texts import text_batch
 from regard.decode.alignment import target_words, word_starts
 from regard.decode.units import Unit
@@ -21,6 +21,7 @@ from regard.decode.wording import text_of
 from regard.inspect.looking import DECODER, ENCODER, OUTPUT, Pass, look_at, position_tables, steps_of
 from regard.inspect.record import NO_WORD, Inspection, Side, of_words
 from regard.models.interface import Decodable
+from regard.naming import counted
 from regard.text.codecs import Codec
 from regard.text.documents.part import one_line
 from regard.text.tokenizer import Tokenizer
@@ -70,32 +71,46 @@ class PairReader:
         ended: bool,
         given: str | None = None,
         tree: dict[str, Any] | None = None,
+        also: Sequence[Any] = (),
     ) -> Inspection:
-        """`tokens` are those of the translation; `given` is its text, where it was not the model that found it."""
+        """`tokens` are those of the translation; `given` is its text, where it was not the model that found it; `also`
+        are the further sources as they were given, texts or vectors."""
         written = [*tokens, *[model.symbols.end] * ended]
         wording = text_of(unit.codec, self.tokenizer.joiner, tokens) if given is None else given
         read, output = written_sides(unit.codec, model.symbols.start, written, wording, ended=ended)
-        sides = {**self.read_sides(unit), DECODER: read, OUTPUT: output}
+        sides = {**self.read_sides(unit, also), DECODER: read, OUTPUT: output}
         source = Source.of([unit.ids], *([encoded] for encoded in unit.further))
         seen = look_at(model, pair_batch(source, [written], model.symbols), sides)
+        further = zip(self.columns[1:-1], unit.further, also, strict=True)
+        beside = {column.name: described(column, encoded, value) for column, encoded, value in further}
         about = {"text": unit.text, "output": one_line(wording), "given": given is not None, "tree": tree}
+        about["also"] = beside
         return inspection_of(model, seen, sides, written, unit.codec.pieces, **about)
 
-    def read_sides(self, unit: Unit) -> dict[str, Side]:
+    def read_sides(self, unit: Unit, also: Sequence[Any]) -> dict[str, Side]:
         """What each encoder reads."""
         first, *others = self.columns[:-1]
         codec = unit.codec if first.extended else self.tokenizer.codecs[first.codec]
         before = len(first.before(self.tokenizer, self.tag))
         sides = {ENCODER: read_side(first.name, codec, unit.ids, unit.text, before, self.tokenizer.joiner)}
-        for column, encoded in zip(others, unit.further, strict=True):
-            if column.kind == "vectors":
-                side = vector_side(column.name, encoded)
-            else:
-                pieces = self.tokenizer.codecs[column.codec].pieces([int(token) for token in encoded])
-                own = len(pieces) - column.end
-                side = Side(column.name, tuple(pieces), tuple(pieces[:own]), (*range(own), *[NO_WORD] * column.end))
-            sides[f"{ENCODER}-{column.name}"] = side
+        for column, encoded, value in zip(others, unit.further, also, strict=True):
+            sides[f"{ENCODER}-{column.name}"] = self.further_side(column, encoded, value)
         return sides
+
+    def further_side(self, column: Column, encoded: Encoded, value: Any) -> Side:
+        """What the encoder of a further source reads; `value` is what was given for it."""
+        if column.kind == "vectors":
+            return vector_side(column.name, encoded)
+        before, ids = len(column.before(self.tokenizer, None)), [int(token) for token in encoded]
+        return read_side(column.name, self.tokenizer.codecs[column.codec], ids, value, before, self.tokenizer.joiner)
+
+
+def described(column: Column, encoded: Encoded, value: Any) -> str:
+    """A further source for people: a text as it is; of vectors how many there are, and how wide."""
+    if column.kind != "vectors":
+        return one_line(value)
+    positions, width = np.shape(encoded)
+    return f"{counted(positions, 'vectors')} of width {width}"
 
 
 def inspect_text(

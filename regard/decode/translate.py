@@ -194,7 +194,8 @@ class Translator:
             if self.note_on_inspecting:
                 job.report(self.note_on_inspecting)
             return replace(self, model=self.model.plain).inspect(sentence, target, also=also, **options)
-        further = self._further([sentence], [[each] if isinstance(each, str) else each for each in also], 0)[0]
+        beside = [[each] if isinstance(each, str) else each for each in also]
+        further = self._further([sentence], beside, 0)[0]
         preparing = self._preparing(job)
         unit = preparing.plain_unit(sentence, further)
         preparing.refuse_longer(sentence)
@@ -209,7 +210,9 @@ class Translator:
         else:
             tokens, ended = unit.codec.encode(target), True
         reader = PairReader(self.tokenizer, self.columns, job.tag)
-        return reader.inspect(self.model, unit, tokens, ended=ended, given=target, tree=tree)
+        return reader.inspect(
+            self.model, unit, tokens, ended=ended, given=target, tree=tree, also=[each[0] for each in beside]
+        )
 
     @property
     def note_on_inspecting(self) -> str:

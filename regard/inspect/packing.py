@@ -58,6 +58,7 @@ def described(inspection: Inspection, name: str, chosen: Chosen = ALL) -> dict[s
     return {
         "id": name,
         "text": inspection.text,
+        "also": [list(each) for each in inspection.also.items()],
         "output": inspection.output,
         "given": inspection.given,
         "score": inspection.score,

@@ -171,6 +171,8 @@ class Inspection:
     """The table that the model adds to its embeddings, by side."""
     states: Mapping[str, Float[np.ndarray, "Y T D"]] = field(default_factory=dict[str, np.ndarray])
     """By side of the model (`encoder`, `decoder`), before the first layer and behind each."""
+    also: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was read beside the text, by the name of the source: a text, or how many vectors."""
 
     def __getitem__(self, block: str) -> Attention:
         """By name: `inspection["decoder.0.cross"].weights`."""
@@ -192,8 +194,10 @@ class Inspection:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values, the numbers included."""
+        also = {"also": dict(self.also)} if self.also else {}
         return {
             "text": self.text,
+            **also,
             "output": self.output,
             "given": self.given,
             "score": self.score,

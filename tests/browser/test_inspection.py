@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from regard.data.batch import Source, pair_batch
+from regard.data.columns import Column
 from regard.decode.config import SearchConfig
 from regard.decode.translate import Translator
 from regard.inspect import Inspection, comparing
@@ -338,6 +339,79 @@ def test_a_pair_in_one_sequence(look: Look, tmp_path: Path) -> None:
     seen.page.get_by_label("pair").select_option("BA")
     assert "pair=BA" in seen.page.evaluate("location.hash")
     assert seen.complaints == []
+
+
+def of_three_sources(combine: str) -> Inspection:
+    """Texts of two languages and vectors, each beside the others."""
+    torch.manual_seed(11)
+    columns = (
+        Column("source", end=True),
+        Column("german", end=True),
+        Column("image", kind="vectors"),
+        Column("target", end=True),
+    )
+    codec = WordCodec(["one", "two", "three", "eins", "zwei"])
+    sizes = {"source": codec.size, "german": codec.size, "image": 5, "target": codec.size}
+    shape = {"width": 24, "heads": 3, "feedforward": 32, "encoder_layers": 1, "decoder_layers": 1}
+    config = ARCHITECTURES["transformer"].config(**shape, combine=combine)
+    model: Any = ARCHITECTURES["transformer"].build(config, Shapes(sizes, columns=columns)).eval()
+    tokenizer = Tokenizer(dict.fromkeys(("source", "german", "target"), codec))
+    translator = Translator(model=model, tokenizer=tokenizer, columns=columns)
+    image = np.linspace(0, 1, 7 * 5).reshape(1, 7, 5)
+    return translator.inspect("one two three", "two one", also=["eins zwei", image])
+
+
+def test_the_page_of_several_sources_says_which_is_looked_at(look: Look, tmp_path: Path) -> None:
+    found, path = of_three_sources("serial"), tmp_path / "page.html"
+    path.write_text(self_contained([found]), "utf-8")
+    seen = look(path)
+    assert seen.page.locator(".sentence .read").all_inner_texts() == [
+        "one two three",
+        "german eins zwei",
+        "image 7 vectors of width 5",
+    ]
+    view = go(seen, "heatmap")
+    assert seen.page.locator("label.choice select").first.locator("option").all_inner_texts() == [
+        "Encoder self-attention, source",
+        "Encoder self-attention, german",
+        "Encoder self-attention, image",
+        "Decoder self-attention",
+        "Attention over source",
+        "Attention over german",
+        "Attention over image",
+    ]
+    for block, name, tokens in (
+        ("decoder.cross", "source", ["one", "two", "three", "</s>"]),
+        ("decoder.cross-german", "german", ["eins", "zwei", "</s>"]),
+        ("encoder-german.self", "german", ["eins", "zwei", "</s>"]),
+        ("decoder.cross-image", "image", list(found.sides[2].tokens)),
+    ):
+        side, kind = block.split(".")
+        own = found[f"{side}.0.{kind}"]
+        view = go(seen, "heatmap", block=block, head=1, query=1, key=2)
+        assert view.locator("text.axis").nth(1).text_content() == f"{name} →"
+        if not view.locator("details[open]").count():
+            view.locator("summary").click()
+        view.locator("table.numbers").wait_for()
+        assert view.locator("table.numbers thead th").all_inner_texts() == tokens
+        assert value(view) == pytest.approx(float(own.weights[1, 1, 2]), abs=1e-7)
+        assert go(seen, "heads", block=block).locator("text.axis").nth(1).text_content() == f"at {name}"
+    view = go(seen, "steps", block="decoder.cross-german", query=1)
+    assert "Where it looks in german" in view.inner_text()
+    assert not seen.complaints
+
+
+def test_sources_behind_each_other_are_one_map(look: Look, tmp_path: Path) -> None:
+    found, path = of_three_sources("flat"), tmp_path / "page.html"
+    path.write_text(self_contained([found, found]), "utf-8")
+    seen = look(path)
+    view = go(seen, "heatmap", block="decoder.cross", head=0)
+    assert view.locator("text.axis").nth(1).text_content() == "source + german + image →"
+    assert view.locator(".cells").get_attribute("data-columns") == str(4 + 3 + 7)
+    options = seen.page.locator("label.choice select").nth(1).locator("option").all_inner_texts()
+    assert options[-1] == "Attention over source + german + image"
+    assert go(seen, "compare").locator("h3").first.inner_text() == "one two three"
+    assert not seen.complaints
 
 
 def test_in_a_notebook(chromium: Any, inspected: list[Inspection]) -> None:

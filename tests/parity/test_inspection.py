@@ -136,6 +136,8 @@ def test_a_model_that_copies_and_one_with_two_sources() -> None:
         across = [each for each in found.attentions if each.block.startswith("decoder.0.cross")]
         assert [each.block.split(".")[2] for each in across] == blocks
         assert sum(len(each.keys) for each in across) == 3 + 5
+        assert found.also == {"image": "5 vectors of width 3"}
+        assert found.to_json()["also"] == found.also
 
 
 def test_an_encoder_that_reads_two_sources_is_seen_in_each() -> None:
@@ -150,6 +152,11 @@ def test_an_encoder_that_reads_two_sources_is_seen_in_each() -> None:
     found = both.inspect("s1 s2", also=[["s3 s4 s5"]])
     check(found)
     sizes_by_block = {each.block: len(each.keys) for each in found.attentions if each.block.startswith("encoder")}
+    assert found["encoder-german.1.self"].keys.tokens == ("s3", "s4", "s5", "</s>")
+    assert found["encoder-german.1.self"].keys.words == ("s3", "s4", "s5")
+    assert found["decoder.0.cross"].keys.name == "source + german"
+    assert found["decoder.0.cross"].keys.tokens == ("s1", "s2", "</s>", "s3", "s4", "s5", "</s>")
+    assert found.also == {"german": "s3 s4 s5"}
     own, german = (
         {f"encoder.{layer}.self": 3 for layer in (0, 1)},
         {f"encoder-german.{layer}.self": 4 for layer in (0, 1)},

@@ -18,7 +18,8 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
-from regard.cli_inspect import numbers, output
+from regard.cli_inspect import further_sources, numbers, output
+from regard.data.columns import Column
 from regard.decode.translate import Translator
 from regard.errors import ConfigError, RegardError
 from regard.inspect import Attention, Inspection, Side
@@ -170,6 +171,57 @@ def test_numbers_and_files() -> None:
         output(None, "gif")
     with pytest.raises(ConfigError, match="there is no folder"):
         output(Path("nowhere/page.html"), None)
+
+
+# Several sources
+
+
+def reader_of_three() -> Translator:
+    columns = (Column("source"), Column("german"), Column("image", kind="vectors"), Column("target"))
+    return replace(translator(), columns=columns)
+
+
+def test_further_sources_are_given_once_for_all_texts_or_for_each(tmp_path: Path) -> None:
+    model, image = reader_of_three(), str(tmp_path / "image.npy")
+    np.save(image, np.ones((1, 2, 5)))
+    one, other = further_sources(model, Path("run"), ["eins", image], 2)
+    assert one is other
+    assert one["also"][0] == "eins"
+    assert np.shape(one["also"][1]) == (1, 2, 5)
+    found = further_sources(model, Path("run"), ["eins", image, "zwei", image], 2)
+    assert [each["also"][0] for each in found] == ["eins", "zwei"]
+    assert further_sources(translator(), Path("run"), [], 3) == [{}, {}, {}]
+    assert further_sources(text_encoder(pieces()), Path("run"), [], 1) == [{}]
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "why"),
+    [
+        ([], 1, r"run also reads german, image, but no further source is given; give each of them with also, in this"),
+        (["a"], 1, r"but 1 further source is given; give each of them with also, in this order$"),
+        (["a", "b", "c"], 2, r"but 3 further sources are given; .* in this order, once for all texts or for each text"),
+        ([" ", "few.npy"], 1, r"--also for german is blank; give it a text"),
+        (
+            ["a", "few.npy"],
+            1,
+            r"few\.npy has vectors of 3 sentences, and image is read beside one text; give a file of",
+        ),
+        (["a", "none.npy"], 1, r"none\.npy does not exist"),
+    ],
+)
+def test_further_sources_that_do_not_fit(
+    given: list[str], texts: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("few.npy", np.ones((3, 2, 5)))
+    with pytest.raises(RegardError, match=why):
+        further_sources(reader_of_three(), Path("run"), given, texts)
+
+
+def test_a_model_of_one_source_has_no_further_ones() -> None:
+    for model in (translator(), text_encoder(pieces())):
+        with pytest.raises(ConfigError, match=r"^run reads one source; leave --also out$"):
+            further_sources(model, Path("run"), ["a"], 1)
 
 
 # Two texts

@@ -1,6 +1,5 @@
 // What is looked at: sentence, attention, layer, head, and how tokens are shown.
 import { html, isolated } from "./html.js";
-import { nameOf } from "./scene.js";
 import { select } from "./selection.js";
 
 function Choice({ label, value, options, choose }) {
@@ -22,7 +21,7 @@ export function Controls({ scene, wanted: all }) {
   return html`<form class="controls" onsubmit=${(event) => event.preventDefault()} aria-label="What is shown">
     ${documents.length > 1 && html`<${Choice} label="sentence" value=${scene.number} options=${documents} choose=${(value) => select({ doc: Number(value) })} />`}
     ${wanted.includes("block") && html`<${Choice} label="attention" value=${scene.block}
-      options=${[...scene.groups.keys()].map((block) => [block, nameOf(block)])} choose=${(block) => select({ block })} />`}
+      options=${[...scene.groups.keys()].map((block) => [block, scene.nameOf(block)])} choose=${(block) => select({ block })} />`}
     ${wanted.includes("layer") && html`<${Choice} label="layer" value=${scene.isMean ? -1 : scene.attention.layer}
       options=${several ? [[-1, "mean of all"], ...layers] : layers} choose=${(value) => select({ layer: Number(value) })} />`}
     ${wanted.includes("head") && !scene.isMean && html`<${Choice} label="head" value=${scene.head}

@@ -14,6 +14,7 @@ function Sentence({ doc }) {
   const chance = doc.score === null || doc.score === undefined ? "" : `log-probability ${shown(doc.score)}`;
   return html`<div class="sentence">
     <p dir="auto" class="read">${doc.text}</p>
+    ${doc.also.map(([name, text]) => html`<p class="read"><span class="quiet">${name}</span> <bdi>${text}</bdi></p>`)}
     ${doc.output && html`<p dir="auto" class="written"><span aria-hidden="true">${leftward ? "←" : "→"} </span>${doc.output}</p>`}
     <p class="quiet">${[doc.given ? "translation as given" : "", chance].filter(Boolean).join(" · ")}</p>
   </div>`;

@@ -11,12 +11,12 @@ const NAMES = {
   "decoder.pointer": "Pointing",
 };
 
-/** A block's name for people: `decoder.cross-image` → "Attention over image". */
-export function nameOf(block) {
-  if (block in NAMES) return NAMES[block];
+/** A block's name for people. `source` is what it looks at, where the model reads several: "Attention over image". */
+function nameOf(block, source) {
   const [side, kind] = block.split(".");
-  if (kind.startsWith("cross-")) return `Attention over ${kind.slice(6)}`;
-  return `${side} ${kind}`;
+  if (source && kind.startsWith("cross")) return `Attention over ${source}`;
+  if (source && side.startsWith("encoder")) return `${NAMES["encoder.self"]}, ${source}`;
+  return NAMES[block] ?? `${side} ${kind}`;
 }
 
 /** Of a sentence, the attentions by block without their layers. */
@@ -68,6 +68,17 @@ export class Scene {
   get ofText() {
     const others = [...this.groups].filter(([block, [first]]) => block !== this.block && first.key_side === 0);
     return [this, ...others.map(([block]) => new Scene(this.store, block))];
+  }
+
+  /** The name of a block for people. */
+  nameOf(block = this.block) {
+    const [first] = this.groups.get(block);
+    return nameOf(block, this.several && this.doc.sides[first.key_side].name);
+  }
+
+  /** Whether the model read more than the text. */
+  get several() {
+    return this.doc.also.length > 0;
   }
 
   /** A head to look into where the mean is chosen, which has no queries and keys of its own. */

@@ -2,7 +2,6 @@
 import { html, isolated, quoted, short, shown } from "../html.js";
 import { surestBlock, Twins } from "../changes.js";
 import { css, inkOn, signedChannels, weightChannels } from "../palette.js";
-import { nameOf } from "../scene.js";
 import { select } from "../selection.js";
 import { Readout, View } from "./frame.js";
 
@@ -75,7 +74,7 @@ export function Compare({ scene }) {
     <h3 dir="auto">${short(scene.doc.text, 120)}</h3><${Strip} columns=${twins.columns} values=${pair[0].one} best=${pair[0].best[0]} />
     <h3 dir="auto">${short(doc.text, 120)}</h3><${Strip} columns=${twins.otherColumns} values=${pair[1].two} best=${pair[1].best[1]} />
     <h3>The difference <span class="quiet">blue: more in the second; orange: less</span></h3><${Difference} twins=${twins} pair=${pair} />
-    <h3>Heads by how much they change <span class="quiet">${nameOf(scene.block)}</span></h3>
+    <h3>Heads by how much they change <span class="quiet">${scene.nameOf()}</span></h3>
     <div class="wide" tabindex="0" role="region" aria-label="Heads by how much they change"><table class="numbers ranking"><thead><tr><th scope="col">layer</th><th scope="col">head</th><th scope="col">change</th><th scope="col">looks most at</th><th scope="col">in the other</th></tr></thead>
     <tbody>${ranking.slice(0, MOST_HEADS).map((each) => html`<tr class=${pair.includes(each) ? "chosen" : ""}><td>${each.layer}</td>
       <td><button type="button" onclick=${() => select({ layer: each.layer, head: each.head, query: twins.rows[row].tokens[0] })} aria-label=${`layer ${each.layer}, head ${each.head}`}>${each.head}</button></td>

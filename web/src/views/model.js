@@ -1,7 +1,6 @@
 // Every layer and head as a small map.
 import { Canvas, clamp, html } from "../html.js";
 import { drawImage, image } from "../palette.js";
-import { nameOf } from "../scene.js";
 import { select } from "../selection.js";
 import { View } from "./frame.js";
 
@@ -32,7 +31,7 @@ export function Model({ scene }) {
   const heads = [...new Set(scene.layers.flatMap((attention) => attention.shown))].sort((a, b) => a - b);
   const size = clamp(Math.floor((Math.min(window.innerWidth, 1240) - 140) / heads.length) - 18, LEAST, MOST);
   return html`<${View} name="model" ready=${ready} title="Model view"
-    about=${`${nameOf(scene.block)}: every layer (down) and head (across) at a glance. Choose one to enlarge it.`}>
+    about=${`${scene.nameOf()}: every layer (down) and head (across) at a glance. Choose one to enlarge it.`}>
     <div class="wide"><table class="model"><thead><tr><td></td>
       ${heads.map((head) => html`<th scope="col">head ${head}</th>`)}
     </tr></thead><tbody>${scene.layers.map((attention, row) => html`<tr>

@@ -39,7 +39,7 @@ export function Steps({ scene }) {
     <${Readout}>writes ${quoted(face(step.token), 60)} with probability <output data-value=${step.probability}>${shown(step.probability)}</output><//>
     <h3>What it has read</h3>
     <p class="shaded" dir=${read.direction}>${read.tokens.slice(0, place + 1).map((text) => html`<span class="written">${short(face(text), 40)}</span> `)}<span class="next">${short(face(step.token), 40)}</span></p>
-    ${row && html`<h3>Where it looks <span class="quiet">${scene.headName}</span></h3><${Shaded} side=${scene.keySide} weights=${row} />`}
+    ${row && html`<h3>Where it looks${scene.several ? ` in ${scene.keySide.name}` : ""} <span class="quiet">${scene.headName}</span></h3><${Shaded} side=${scene.keySide} weights=${row} />`}
     ${!decodes && scene.attention !== undefined && html`<p class="quiet">Choose an attention of the decoder to see where it looks.</p>`}
     <h3>Its best next tokens</h3>
     <table class="best"><tbody>${step.best.map(([token, chance]) => html`<tr class=${token === step.token ? "chosen" : ""}>
