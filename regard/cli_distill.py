@@ -9,7 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli_options import Quiet, console
-from regard.cli_recipes import find_recipe
+from regard.cli_recipes import NEAR, find_recipe, package_recipes, recipe_folder
+
+EXAMPLES = "tiny or rnn/rnn-tiny"
+LIKE = 0.6
+"""How much of two names is alike at least, where one is proposed for the other."""
 
 
 def distill(
@@ -50,8 +54,34 @@ def distill(
 
 
 def student_of(name: str) -> Mapping[str, Any]:
-    """The settings of a preset, or of a recipe."""
+    """The settings of a preset, or of a recipe; ConfigError, with the nearest names, where there is neither."""
     from regard.config import read_recipe
     from regard.distill import student_named
+    from regard.errors import ConfigError
 
-    return student_named(name) or read_recipe(find_recipe(Path(name)))
+    found = student_named(name)
+    if found is not None:
+        return found
+    try:
+        path = find_recipe(Path(name))
+    except ConfigError:
+        near = nearest(name)
+        meant = f"did you mean {' or '.join(near)}?" if near else f"choose a preset, such as {EXAMPLES}, or a TOML file"
+        raise ConfigError(f"--to {name} is neither a preset nor a recipe; {meant}") from None
+    return read_recipe(path)
+
+
+def nearest(name: str) -> list[str]:
+    """Presets, and recipes of translators, that are written much like this: the whole of it, else its end."""
+    from difflib import get_close_matches
+
+    from regard.config import Config, read_recipe
+    from regard.distill import student_names
+
+    tables = {each.stem: read_recipe(recipe_folder() / each) for each in package_recipes()}
+    known = [
+        *student_names(),
+        *(stem for stem, table in tables.items() if table.get("task", Config.task) == "translate"),
+    ]
+    forms = (name.removesuffix(".toml"), Path(name).stem)
+    return next((near for form in forms if (near := get_close_matches(form, known, n=NEAR, cutoff=LIKE))), [])

@@ -70,8 +70,7 @@ class Teacher:
     def open(cls, path: Path, precision: str | None = None) -> Teacher:
         """`precision` is that of its translations; None: its own."""
         run, config, document = read_run(path)
-        if config.task != "translate" or len(task_of(config).columns(config.data)) != 2 or config.data.copy:
-            raise ConfigError(f"{path} does not translate from one source alone, so nothing can be learnt from it here")
+        refuse_teacher(path, config)
         weights = hashlib.sha256((run.weights_folder() / MANIFEST).read_bytes()).hexdigest()
         return cls(path, config, Path(document["data"]["base"]), load_translator(path, precision=precision), weights)
 
@@ -88,8 +87,34 @@ class Teacher:
                 yield one_line(source), one_line(target)
 
 
+def refuse_teacher(path: Path, config: Config) -> None:
+    """ConfigError for a run that does not translate one text, or whose translations a student could not write."""
+    if config.task != "translate":
+        what, wanted = f"it is of task={config.task}, and a student learns from translations", "of task=translate"
+    elif config.data.copy:
+        what = "it copies unknown words of its source, which a student does not do"
+        wanted = "that was trained with data.copy=false"
+    elif further := config.data.further:
+        what = f"it reads {', '.join(further)} beside its source, and a student reads one source"
+        wanted = "that was trained without data.also and data.vectors"
+    else:
+        return
+    raise ConfigError(f"{path} cannot be a teacher, because {what}; give a run {wanted}")
+
+
+def refuse_student(settings: Mapping[str, Any]) -> None:
+    """ConfigError for settings of another task, before its keys are held against the teacher's data."""
+    task = settings.get("task", Config.task)
+    if task != "translate":
+        raise ConfigError(
+            f"task={task}: a student must be a translator, for it learns from translations; choose a preset, such as "
+            f"--to tiny, or a recipe of task=translate"
+        )
+
+
 def distill(lesson: Lesson, console: Console) -> dict[str, Any]:
     """Translates what is not translated yet, trains the student, and gives its results."""
+    refuse_student(lesson.student)
     teacher = Teacher.open(lesson.teacher, noted_precision(lesson))
     table = student_table(teacher, lesson)
     build_config(table)  # a setting that is wrong is better known now than after the night
@@ -112,6 +137,12 @@ def student_named(name: str) -> Mapping[str, Any] | None:
     if slash:
         return {"preset": preset, "model": {"architecture": architecture}} if preset in presets else None
     return {"preset": name} if name in ARCHITECTURES["transformer"].presets else None
+
+
+def student_names() -> list[str]:
+    """The presets that `student_named` knows, as it knows them."""
+    own = ((kind, name) for kind, architecture in ARCHITECTURES.items() for name in architecture.presets)
+    return [name if kind == "transformer" else f"{kind}/{name}" for kind, name in own]
 
 
 def student_table(teacher: Teacher, lesson: Lesson) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from rich.console import Console
 
 import regard
 from regard import distill
+from regard.cli_distill import EXAMPLES
 from regard.config import Config
+from regard.data.config import DataConfig
 from regard.decode.translate import Translator
 from regard.errors import ConfigError, RunError
 from regard.loading import load_trained
+from regard.models import ARCHITECTURES
 from regard.native.precision import weights_key
+from regard.text.tokenizer import TokenizerConfig
 from tests.e2e.conftest import Corpus
 from tests.e2e.toolbox import TINY, Outcome, chosen
 from tests.native_engine import needs_native
@@ -127,7 +132,13 @@ def test_translations_keep_the_precision_that_they_began_with(
     [
         ([], ["--to is missing"]),
         (["--to", "tiny"], ["--out is missing"]),
-        (["--to", "tny", "--out", "run"], ["there is no recipe tny"]),
+        (["--to", "tinny", "--out", "run"], ["--to tinny is neither a preset nor a recipe; did you mean tiny?"]),
+        (["--to", "rnn/rnn-tin", "--out", "run"], ["did you mean rnn/rnn-tiny or rnn/rnn-small?"]),
+        (["--to", "rnn-tiny", "--out", "run"], ["did you mean rnn/rnn-tiny"]),
+        (["--to", "mine/strings-rn.toml", "--out", "run"], ["did you mean strings-rnn"]),
+        (["--to", "zzz", "--out", "run"], ["choose a preset, such as tiny or rnn/rnn-tiny, or a TOML file"]),
+        (["--to", "sort-pointer", "--out", "run"], ["task=point: a student must be a translator", "--to tiny"]),
+        (["--to", "tiny", "--out", "run", "--set", "task=lm"], ["task=lm: a student must be a translator"]),
         (["--to", "tiny", "--out", "run", "--set", "model.widht=3"], ["widht", "width"]),
     ],
 )
@@ -137,23 +148,47 @@ def test_what_is_missing_or_wrong_is_said_first(
     call("distill", tiny_run, *options).refusal(*parts)
 
 
-def test_a_teacher_that_does_not_translate_is_refused(
-    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+TRANSLATOR = Config(preset="none", model=ARCHITECTURES["rnn"].config())
+COPYING = DataConfig(copy=True)
+JOINT = TokenizerConfig(kind="word", joint=True)
+NO_TEACHERS: dict[str, tuple[Config, str]] = {
+    "pointing": (
+        Config(task="point", preset="none", model=ARCHITECTURES["pointer"].config()),
+        "it is of task=point, and a student learns from translations; give a run of task=translate",
+    ),
+    "copying": (
+        replace(TRANSLATOR, data=COPYING, tokenizer=JOINT),
+        "it copies unknown words of its source, which a student does not do; give a run that was trained with "
+        "data.copy=false",
+    ),
+    "several sources": (
+        replace(TRANSLATOR, data=DataConfig(also=("counts",), vectors=("image",))),
+        "it reads counts, image beside its source, and a student reads one source; give a run that was trained without "
+        "data.also and data.vectors",
+    ),
+}
+
+
+@pytest.mark.parametrize(("config", "said"), NO_TEACHERS.values(), ids=NO_TEACHERS)
+def test_a_run_that_cannot_be_a_teacher_is_refused_with_the_reason(
+    config: Config, said: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Told before anything is made."""
     run, _, document = distill.read_run(tiny_run)
-    config = Config(task="lm", preset="none", model=regard.models.ARCHITECTURES["rnn-lm"].config())
     monkeypatch.setattr(distill, "read_run", lambda _: (run, config, document))
-    with pytest.raises(ConfigError, match="does not translate from one source alone"):
+    with pytest.raises(ConfigError) as caught:
         distill.distill(distill.Lesson(tiny_run, {"preset": "tiny"}, tmp_path / "student"), Console(quiet=True))
+    assert str(caught.value) == f"{tiny_run} cannot be a teacher, because {said}"
     assert not (tmp_path / "student").exists()
 
 
 def test_a_student_may_be_a_preset_of_any_architecture() -> None:
     assert distill.student_named("tiny") == {"preset": "tiny"}
-    name = next(iter(regard.models.ARCHITECTURES["rnn"].presets))
+    name = next(iter(ARCHITECTURES["rnn"].presets))
     assert distill.student_named(f"rnn/{name}") == {"preset": name, "model": {"architecture": "rnn"}}
     assert distill.student_named("rnn/none") is None
+    assert all(distill.student_named(each) for each in distill.student_names())
+    assert {"tiny", f"rnn/{name}", *EXAMPLES.split(" or ")} <= set(distill.student_names())
 
 
 def test_pieces_stay_pieces() -> None:

@@ -409,7 +409,7 @@ def test_models_that_it_cannot_run_are_refused_with_the_reason():
         NativeTransformer(model)
     with pytest.raises(ConfigError, match="precision='int4' is not one of fp32, int8"):
         NativeTransformer(model.float(), "int4")
-    with pytest.raises(ConfigError, match="it runs model.architecture=transformer alone, and this is a Linear"):
+    with pytest.raises(ConfigError, match=r"it runs model\.architecture=transformer alone, and this is a Linear"):
         NativeTransformer(torch.nn.Linear(2, 2))  # pyright: ignore[reportArgumentType]
 
 
