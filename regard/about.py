@@ -8,11 +8,13 @@ from typing import Any
 
 from regard.checkpoint import committed_steps
 from regard.config import architecture_of, task_of
+from regard.data.columns import SOURCE
 from regard.data.word_matrix import lines_about
 from regard.loading import Opened, open_model, read_run, results_of
 from regard.metrics_log import VALID, read_metrics
 from regard.models.costs import parameters_in
 from regard.naming import counted
+from regard.native.packing import refusal
 from regard.native.precision import described
 from regard.progress import duration
 from regard.tasks import TASKS
@@ -43,8 +45,17 @@ def describe_run(path: Path) -> dict[str, Any]:
         "resumed_with": document.get("resumed_with", []),
         "last_validation": validations[-1] if validations else None,
         "results": results,
-        "engine": described(opened.on_paper(), results),
+        "engine": engine_of(opened, results),
     }
+
+
+def engine_of(opened: Opened, results: Mapping[str, Any] | None) -> str:
+    """What translates by default, and why; empty for a model that reads no source."""
+    model = opened.on_paper()
+    said = described(model, results)
+    if said or SOURCE.name not in opened.shapes.sizes:
+        return said
+    return f"Python, fp32; the native engine cannot run it, because {refusal(model)}"
 
 
 def run_facts(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from regard.config import Config, build_config, task_of
+from regard.data.columns import Column
 from regard.errors import ConfigError
 from regard.loading import open_model
 from regard.models import ARCHITECTURES
@@ -53,7 +54,8 @@ class Description:
         return multiplications_per_token(self.config, self.shapes, self.model)
 
     def multiplication_lines(self) -> list[str]:
-        each = ", ".join(f"a {name} token {count:,}" for name, count in self.per_token.items())
+        columns = {column.name: column for column in self.shapes.columns}
+        each = ", ".join(f"{one_of(columns[name])} {count:,}" for name, count in self.per_token.items())
         return [f"multiplications {each} (attention's own n·d not counted)"] if each else []
 
     def to_json(self) -> dict[str, Any]:
@@ -90,6 +92,13 @@ class Description:
                 f"{costs['bytes_in_training'] / 2**30:.1f} GiB",
             ]
         )
+
+
+def one_of(column: Column) -> str:
+    """What a position of a column is, in words."""
+    if column.kind == "positions":
+        return "a position pointed at"
+    return f"a position of {column.name}" if column.kind in ("numbers", "vectors") else f"a {column.name} token"
 
 
 def multiplications_per_token(config: Config, shapes: Shapes, model: nn.Module) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,12 @@ def test_sorting_is_learnt(call: Call, trained: Path) -> None:
     assert right == pytest.approx(found["exact"])
     results = json.loads((run / "results.json").read_text())
     assert results["valid"]["exact"] >= 75
-    assert "exact match" in call("info", run).done().out
-    assert "pointer.v" in call("describe", run).done().out
+    about = call("info", run).done().out
+    assert "exact match" in about
+    assert "\nengine " not in about  # it translates nothing
+    described = call("describe", run).done().out
+    assert "pointer.v" in described
+    assert re.search(r"^multiplications a position of numbers [\d,]+, a position pointed at [\d,]+ \(", described, re.M)
 
 
 def test_predictions_as_json_and_into_files(call: Call, trained: Path, tmp_path: Path) -> None:

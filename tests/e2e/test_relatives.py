@@ -56,4 +56,6 @@ def test_an_rnn_learns_a_lexicon_and_says_where_it_looked(call: Call, tmp_path: 
     assert len(right) >= 25
     longer = call("translate", run, given=" ".join(list(LEXICON)[:8]) + "\n").done()
     assert "line 1 is longer than the texts the model was trained on" in longer.err
-    assert "1 + 1 layers of gru, width 32, location attention" in call("info", run).done().out
+    about = call("info", run).done().out
+    assert "1 + 1 layers of gru, width 32, location attention" in about
+    assert "\nengine      Python, fp32; the native engine cannot run it, because it runs " in about

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from regard.config import Config, build_config
-from regard.describe import describe, multiplications_per_token
+from regard.data.columns import Column
+from regard.describe import describe, multiplications_per_token, one_of
 from regard.errors import ConfigError
 from regard.models import ARCHITECTURES, Transformer, TransformerConfig
 from regard.models.costs import model_on_paper
@@ -48,6 +49,16 @@ def test_multiplications_are_those_of_the_matrices():
     across = 5 * 2 * 12 * 12  # keys and values of the source, in five decoder layers
     assert found["source"] == encoder + across
     assert found["target"] == decoder - across + 37 * 12
+
+
+def test_multiplications_are_said_for_what_a_column_holds():
+    """Only texts have tokens."""
+    (line,) = describe("tiny").multiplication_lines()
+    assert line.startswith("multiplications a source token ")
+    assert ", a target token " in line
+    kinds = {"text": "a where token", "numbers": "a position of where", "vectors": "a position of where"}
+    kinds |= {"positions": "a position pointed at"}
+    assert {kind: one_of(Column("where", kind=kind)) for kind in kinds} == kinds
 
 
 def test_what_is_neither_run_nor_preset_is_refused():
