@@ -14,7 +14,11 @@ from regard.cli_options import Precision
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two or more runs; the first is the baseline.")],
     source: Annotated[
-        Path | None, typer.Option(help="Source sentences; default: the first run's test set, else its validation set.")
+        Path | None,
+        typer.Option(
+            help="Source sentences; default: the first run's test set, else its validation set; where runs read "
+            "several sources, those of the first that does."
+        ),
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Reference translations, aligned with --source.")] = None,
     also: Annotated[

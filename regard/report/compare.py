@@ -11,6 +11,7 @@ from regard.about import run_facts
 from regard.changes import changed_keys
 from regard.config import task_of
 from regard.data.columns import Column
+from regard.decode.further import how_many, remedy
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.by_length import Bucket, length_buckets, long_and_short, word_counts
 from regard.evaluate.findings import Failures
@@ -128,14 +129,19 @@ def compare_runs(
     """Translates the same sentences with each run, as its recipe says, and measures. Refuses before it translates.
 
     `also` are files of further sources, aligned with `source`: a run that reads several has all of them, one that reads
-    one has none. `precision` is that of all runs; None leaves it to each.
+    one has none. Without files, the sentences are those of the first run that reads all sources. `precision` is that of
+    all runs; None leaves it to each.
     """
     refuse_paths(paths)
     runners = [read_runner(path) for path in paths]
     refuse_unlike(runners)
     further = further_columns(runners)
     refuse_further(further, also, source)
-    sentences = choose_sentences(paths[0], source, reference, tag).beside(further, also)
+    if source is None:
+        complete = next(runner.path for runner in runners if runner.further == further)
+        sentences = choose_sentences(complete, source, reference, tag, further)
+    else:
+        sentences = choose_sentences(paths[0], source, reference, tag).beside(further, also)
     for runner in runners:
         read_run(runner.path)[0].weights_folder()
     pairs, joiner = sentences.pairs, joiner_of(runners[0])
@@ -222,13 +228,12 @@ def further_columns(runners: Sequence[Runner]) -> tuple[Column, ...]:
 
 
 def refuse_further(further: Sequence[Column], also: Sequence[Path], source: Path | None) -> None:
-    """ConfigError where `--also` does not give what the runs read."""
-    if len(also) != len(further):
+    """ConfigError where `--also` does not give what the runs read beside `source`."""
+    if source is None and also:
+        raise ConfigError("--also is aligned with --source; give --source and --reference too, or leave --also out")
+    if source is not None and len(also) != len(further):
         reads = f"a run also reads {names_of(further)}" if further else "every run reads one source"
-        remedy = "give --also FILE for each, in this order" if further else "leave --also out"
-        raise ConfigError(f"{reads}, but --also is given {len(also)} times; {remedy}")
-    if also and source is None:
-        raise ConfigError("--also is aligned with --source; give --source and --reference too")
+        raise ConfigError(f"{reads}, but {how_many(also)}; {remedy(further)}")
 
 
 def names_of(columns: Sequence[Column]) -> str:

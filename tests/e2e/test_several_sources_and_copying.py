@@ -87,7 +87,34 @@ def test_a_model_reads_two_texts_and_vectors(call: Call, tmp_path: Path) -> None
     found = model.translate(test["source"].read_text().splitlines()[:2], also=[texts, vectors])
     assert [one.text for one in found] == out[:2]
     refusals(call, tmp_path, run, test, given)
+    inspections(call, tmp_path, run, test)
     comparisons(call, tmp_path, run, test, given, by_option["bleu"])
+
+
+def inspections(call: Call, folder: Path, run: Path, test: dict[str, Path]) -> None:
+    """What is read beside a text is given with it: a text as it is, vectors in a file."""
+    text, counts = (test[name].read_text().splitlines()[0] for name in ("source", "counts"))
+    colour, numbers, page = folder / "colour.npy", folder / "all.json", folder / "page.html"
+    np.save(colour, np.load(test["colour"])[:1, :1])
+    also = ["--also", counts, "--also", colour]
+    out = call("inspect", run, text, *also, "--out", numbers).done().out.splitlines()
+    (found,) = json.loads(numbers.read_text())
+    assert out == [str(numbers)]
+    assert found["output"] == test["target"].read_text().splitlines()[0]
+    assert found["also"] == {"counts": counts, "colour": "1 vector of width 3"}
+    keys = {each["block"]: each["keys"] for each in found["attentions"]}
+    assert keys["decoder.0.cross-counts"]["tokens"] == [*counts.split(), "</s>"]
+    assert len(keys["decoder.0.cross-colour"]["tokens"]) == 1
+    call("inspect", run, text, text, *also, "--also", "x", "--also", colour, "--target", "RED", "--out", page).done()
+    assert '"also":[["counts","x"],["colour","1 vector of width 3"]]' in page.read_text()
+    call("inspect", run, text).refusal(
+        "also reads counts, colour", "no further source is given", "with --also, in this"
+    )
+    call("inspect", run).refusal(
+        "the live page asks for one text", "also reads counts, colour", '"a text" --also … --also'
+    )
+    call("inspect", run, "--also", "x").refusal("there is no text")
+    call("inspect", run, text, *also, "--format", "json", "--out", colour).refusal("would be replaced")
 
 
 def comparisons(call: Call, folder: Path, run: Path, test: dict[str, Path], given: list[Any], bleu: float) -> None:
@@ -97,14 +124,15 @@ def comparisons(call: Call, folder: Path, run: Path, test: dict[str, Path], give
     few = chosen(SETTINGS | {"train.max_steps": 20, "train.validate_every": 20})
     call("train", recipe(folder, "", pair), "--data", folder, "--out", alone, *few).done()
     also = ["--also", test["counts"], "--also", test["colour"]]
+    own_sets(call, folder, alone, run, test, bleu)
     found = json.loads(call("compare", alone, run, *given, *also, "--json").done().out)
     mine, several = (one["scores"]["bleu"] for one in found["runs"])
     assert several == bleu
     assert mine < bleu
     assert found["runs"][1]["against_first"]["bleu"]["p_value"] < 0.01
     assert found["set"]["name"] == ", ".join(str(test[name]) for name in ("source", "target", "counts", "colour"))
-    call("compare", alone, run, *given).refusal("a run also reads counts, colour", "given 0 times", "give --also FILE")
-    call("compare", alone, run, *also).refusal("--also is aligned with --source")
+    call("compare", alone, run, *given).refusal("a run also reads counts, colour", "no further", "give each")
+    call("compare", alone, run, *also).refusal("--also is aligned with --source", "or leave --also out")
     call("compare", alone, shutil.copytree(alone, folder / "copy"), *given, *also).refusal("leave --also out")
     lines = test["counts"].read_text().splitlines()
     short, gap = written(folder, "short", lines[:7]), written(folder, "gap", [*lines[:4], "", *lines[5:]])
@@ -118,6 +146,28 @@ def comparisons(call: Call, folder: Path, run: Path, test: dict[str, Path], give
     )
 
 
+def own_sets(call: Call, folder: Path, alone: Path, run: Path, test: dict[str, Path], bleu: float) -> None:
+    """Without files the sentences are those of the first run of several sources, whose sets have all of them."""
+    found = json.loads(call("compare", alone, run, "--json").done().out)
+    assert found["set"]["name"] == f"the validation set of {run}"
+    assert found["runs"][1]["scores"]["bleu"] > found["runs"][0]["scores"]["bleu"]
+    tested = shutil.copytree(run, folder / "tested")
+    config = json.loads((tested / "config.json").read_text())
+    names = {name: str(path) for name, path in test.items()}
+    config["config"]["data"]["test"] = [names | {"tag": "", "weight": 1.0}]
+    (tested / "config.json").write_text(json.dumps(config))
+    found = json.loads(call("compare", run, tested, "--json").done().out)
+    assert found["set"]["name"] == f"the validation set of {run}"
+    found = json.loads(call("compare", tested, run, "--json").done().out)
+    assert found["set"]["name"].startswith(f"the test set of {tested} (")
+    assert [one["scores"]["bleu"] for one in found["runs"]] == [bleu, bleu]
+    lines = test["counts"].read_text().splitlines()
+    names["counts"] = str(written(folder, "hole", [*lines[:6], "", *lines[7:]]))
+    config["config"]["data"]["test"] = [names | {"tag": "", "weight": 1.0}]
+    (tested / "config.json").write_text(json.dumps(config))
+    call("compare", tested, run).refusal("hole:7: counts is empty, but the source has text")
+
+
 def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: list[Any]) -> None:
     """A source that is missing is an error that names the line."""
     lines = test["counts"].read_text().splitlines()
@@ -127,7 +177,9 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
     call("translate", run, *source, "--also", short, *colour).refusal("line 8: counts has ended")
     call("translate", run, *source, "--also", gap, *colour).refusal("line 5: counts is empty, but the source has text")
     assert "line 41: counts goes on" in call("translate", run, *source, "--also", longer, *colour).err
-    call("translate", run, *source).refusal("the model also reads counts, colour", "give --also FILE 2 times")
+    call("translate", run, *source).refusal(
+        "the model also reads counts, colour", "give each of them with --also, in this order"
+    )
     call("translate", run, *source, "--also", gap, *colour, "--kind", "paragraphs").refusal(
         "--also gives a further source", "lines"
     )
@@ -168,7 +220,7 @@ def refusals(call: Call, folder: Path, run: Path, test: dict[str, Path], given: 
         model.translate(["bado " * 300], also=[["x"], np.ones((1, 1, 3))])
     with pytest.raises(regard.RegardError, match=r"^keep translates around what is kept, which a model of several"):
         model.translate("bado", also=["x", np.ones((1, 1, 3))], keep="x")
-    with pytest.raises(regard.RegardError, match="the model also reads counts, colour, but 0 further sources"):
+    with pytest.raises(regard.RegardError, match="counts, colour, but no further source is given; give"):
         model.translate_lines([])
     assert model.translate("bado", also=["x", np.ones((1, 1, 3))])[0].text
 
