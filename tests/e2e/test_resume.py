@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from regard.native.training import TrainingKernels, training_kernels
 from tests.e2e.toolbox import (
     TINY,
     Corpus,
@@ -36,12 +37,18 @@ from tests.e2e.toolbox import (
 Call = Callable[..., Outcome]
 
 EVERYTHING_RANDOM = TINY | {
+    "model.width": 64,
+    "model.heads": 4,
+    "model.feedforward": 144,
     "model.dropout": 0.1,
     "train.batch_tokens": 64,
     "train.average": 3,
     "train.validate_output": "true",
 }
-"""Sixty-odd steps an epoch; what is not restored exactly shows in the next loss."""
+"""Sixty-odd steps an epoch; what is not restored exactly shows in the next loss. As wide as the compiled kernels of
+training take it: of narrower layers torch does the most."""
+KERNELS = ("attend", "attend_back", "drop_add", "norm", "norm_back", "cross_entropy")
+"""Those of a step, beside the products, which not every processor leaves to them."""
 
 
 @dataclass(frozen=True)
@@ -172,11 +179,39 @@ def assert_same(run: Path, whole: Path, steps: int) -> None:
 
 
 @pytest.fixture
+def used_kernels(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Which of the compiled kernels were called in this process."""
+    found: set[str] = set()
+
+    def spied(name: str) -> Callable[..., None]:
+        kernel = getattr(TrainingKernels, name)
+
+        def spy(*arguments: Any, **options: Any) -> None:
+            found.add(name)
+            kernel(*arguments, **options)
+
+        return spy
+
+    for name in (*KERNELS, "multiply"):
+        monkeypatch.setattr(TrainingKernels, name, spied(name))
+    return found
+
+
+def assert_by_kernels(run: Path, whole: Path, used: set[str]) -> None:
+    """Where there are compiled kernels, both runs note them, and they did the steps of the whole one."""
+    noted = {json.loads((each / "config.json").read_text())["platform"]["kernels"] for each in (run, whole)}
+    there = training_kernels()
+    assert noted == {"torch" if there is None else there.name}
+    if there is not None:
+        assert used == {*KERNELS, *(["multiply"] if there.multiplies else [])}
+
+
+@pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
     return write_corpus(tmp_path, sentence_pairs(5, 600))
 
 
-def test_killed_twice_and_stopped_once(call: Call, corpus: Corpus, tmp_path: Path) -> None:
+def test_killed_twice_and_stopped_once(call: Call, corpus: Corpus, tmp_path: Path, used_kernels: set[str]) -> None:
     settings = EVERYTHING_RANDOM | {
         "train.max_steps": 60,
         "train.checkpoint_every": 7,
@@ -190,6 +225,7 @@ def test_killed_twice_and_stopped_once(call: Call, corpus: Corpus, tmp_path: Pat
     assert_stops_within_one_step(Victim(run, order, page=False), call)
     assert kill_and_resume(run, order, [], 11) == []
     assert_same(run, tmp_path / "whole", 60)
+    assert_by_kernels(run, tmp_path / "whole", used_kernels)
 
 
 def assert_stops_within_one_step(victim: Victim, call: Call) -> None:
