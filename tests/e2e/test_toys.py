@@ -251,7 +251,7 @@ def test_a_line_that_cannot_be_encoded_is_named(call: Call, tmp_path: Path) -> N
     other = tmp_path / "other"
     other.mkdir()
     order = recipe(tmp_path, "largest", "finder", {"numbers": numbers, "place": places})
-    call(*order[:-1], other / "run").refusal("a.numbers:2", "'3 four'", "numbers between blanks")
+    call(*order[:-1], other / "run").refusal("a.numbers:2", "'3 four'", "numbers separated by spaces")
 
 
 @pytest.mark.parametrize(
