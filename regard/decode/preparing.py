@@ -46,6 +46,10 @@ class Preparing:
     """The most source tokens that the model was trained on, end symbol not counted."""
     seen: Seen | None
     """What the texts were like that the model was trained on."""
+    max_positions: int | None = None
+    """The most source positions that the model can take, all symbols counted."""
+    limited_by: str = ""
+    """The setting that says so."""
 
     def lines(
         self,
@@ -102,25 +106,38 @@ class Preparing:
         return max(self.max_source - len(SOURCE.before(self.tokenizer, self.job.tag)), 1)
 
     @property
+    def by_positions(self) -> bool:
+        """Whether that is what the model can take, and not what it was trained on."""
+        return self.max_positions is not None and self.max_source == self.max_positions - SOURCE.symbols()
+
+    @property
+    def limit_note(self) -> str:
+        """Said behind the limit: what it comes from, where the symbols around a text are counted in."""
+        if not self.by_positions:
+            return ""
+        symbols = "the end symbol" if self.job.tag is None else "the tag and the end symbol"
+        return f", which is {self.limited_by or f'model.max_positions={self.max_positions}'} less {symbols}"
+
+    @property
     def whole(self) -> Whole:
         """What a line may be like that is translated as a whole."""
         limit = self.longest
         if self.seen is None or self.job.split == "never" or len(self.columns) > 2:
-            return Whole(limit, f"the limit of {limit:,} tokens" if limit is not None else "")
+            return Whole(limit, f"the limit of {limit:,} tokens" if limit is not None else "", self.limit_note)
         lines = self.seen.source
         longest = max(int(lines.tokens[1.0] * STRETCH), 1)
         if limit is not None and limit < longest:
-            return Whole(limit, f"the limit of {limit:,} tokens", lines)
+            return Whole(limit, f"the limit of {limit:,} tokens", self.limit_note, lines)
         why = f"the texts the model was trained on (at most {lines.tokens[1.0]:,} tokens)"
-        return Whole(longest, why, lines, cut=max(lines.tokens[FAMILIAR], 1))
+        return Whole(longest, why, seen=lines, cut=max(lines.tokens[FAMILIAR], 1))
 
     def refuse_longer(self, sentence: str) -> None:
         """RegardError for a sentence that is to be inspected: a page shows what is read at once."""
         limit, size = self.longest, self._size(sentence)
         if limit is not None and size > limit:
             raise RegardError(
-                f"the sentence has {size:,} tokens, more than the limit of {limit:,} tokens, and what is "
-                "inspected is read at once; shorten it, or inspect its sentences one by one"
+                f"the sentence has {size:,} tokens, more than the limit of {limit:,} tokens{self.limit_note}; what is "
+                "inspected is read at once: shorten it, or inspect its sentences one by one"
             )
 
     def _fits(self, ids: Sequence[int]) -> bool:

@@ -35,19 +35,36 @@ def encoded_pairs(
     return [Pair(unit, text, unit.codec.encode(text)) for unit, (_, text) in zip(units, pairs, strict=True)]
 
 
-def refuse_long(preparing: Preparing, pairs: Sequence[Pair], before: int, report: Callable[[str], None]) -> None:
-    """ConfigError for a side longer than the limit of the run; of a source longer than those of training is told."""
-    limit, known = preparing.longest, preparing.whole
+def refuse_long(
+    preparing: Preparing,
+    pairs: Sequence[Pair],
+    before: int,
+    report: Callable[[str], None],
+    *,
+    max_target: int | None = None,
+) -> None:
+    """ConfigError for a side longer than the limit of the run; of a source longer than those of training is told.
+    `max_target` are the most target tokens that the model gives, end symbol counted."""
+    known, most = preparing.whole, {"source": preparing.longest, "target": longest_target(preparing, max_target)}
     for number, pair in enumerate(pairs, start=before + 1):
         sides = {"source": len(pair.unit.ids) - SOURCE.symbols(preparing.job.tag), "target": len(pair.tokens)}
         for side, length in sides.items():
+            limit = most[side]
             if limit is not None and length > limit:
+                note = preparing.limit_note if side == "source" else ""
                 raise ConfigError(
-                    f"line {number}: the {side} has {length:,} tokens, more than the limit of {limit:,} tokens. "
+                    f"line {number}: the {side} has {length:,} tokens, more than the limit of {limit:,} tokens{note}. "
                     f"Split the pair into sentences, or leave it out."
                 )
         if known.tokens is not None and sides["source"] > known.tokens:
             report(f"line {number} is longer than {known.why}: its score may mean little")
+
+
+def longest_target(preparing: Preparing, max_target: int | None) -> int | None:
+    """The most tokens of a translation: as many as of a source where training says, else what the model can give."""
+    trained = None if preparing.by_positions else preparing.longest
+    limits = [limit for limit in (trained, None if max_target is None else max_target - 1) if limit is not None]
+    return min(limits, default=None)
 
 
 def scored(search: UnitSearch, pairs: Sequence[Pair]) -> list[Translation]:

@@ -17,7 +17,7 @@ from regard.data.seen import Seen
 from regard.data.shortlist import Shortlist
 from regard.decode.checking import Checking
 from regard.decode.config import SearchConfig
-from regard.decode.ensemble import attends
+from regard.decode.ensemble import Ensemble, attends
 from regard.decode.further import Also, encoded_further, refuse_more, refuse_other_count
 from regard.decode.given import pairs_given, text_given, texts_given
 from regard.decode.inspecting import PairReader
@@ -56,6 +56,8 @@ class Translator:
     """The most source tokens that the model was trained on, end symbol not counted; a longer line is split."""
     max_source_positions: int | None = None
     """The most source positions that the model can take, all symbols counted; padding stays within it."""
+    limited_by: str = ""
+    """The setting that says so, and why: `model.max_positions=25 (by model.score)`; empty: its name alone is given."""
     max_target: int | None = None
     """The most target tokens the model gives, end symbol counted; a longer translation is cut, and says so."""
     device: torch.device | str = "cpu"
@@ -175,7 +177,7 @@ class Translator:
         preparing = self._preparing(job)
         encoded = encoded_pairs(preparing, given, further)
         if one_of("long", long, ("refuse", "whole")) == "refuse":
-            refuse_long(preparing, encoded, before, report)
+            refuse_long(preparing, encoded, before, report, max_target=self.max_target)
         return scored(self._search(job), encoded)
 
     def inspect(
@@ -288,6 +290,9 @@ class Translator:
             end=self.model.symbols.end,
             attends=attends(self.model),
             max_source=self.max_source,
+            max_positions=self.max_source_positions,
+            # An ensemble has the lowest limit of its models, and the first one's setting.
+            limited_by="" if isinstance(self.model, Ensemble) else self.limited_by,
             seen=self.seen,
         )
 

@@ -120,6 +120,8 @@ class Whole:
     """At most."""
     why: str = ""
     """Said of a text that is longer: `has more tokens than …`."""
+    note: str = ""
+    """Said of one that is refused, behind `why`: where the limit comes from."""
     seen: Lines | None = None
     """The texts that the model was trained on, if known: one with more sentences than they had is split."""
     cut: int | None = None
@@ -198,7 +200,9 @@ class Cutting:
                 if self.long == "whole"
                 else f"Split the line into sentences, or let {others} do it."
             )
-            raise RegardError(f"{place} has {self.size(text):,} tokens, more than {self.whole.why}. {remedy}")
+            raise RegardError(
+                f"{place} has {self.size(text):,} tokens, more than {self.whole.why}{self.whole.note}. {remedy}"
+            )
         limit = self.whole.cut or limit
         if self.long == "window":
             windows = windows_to_fit(text, self.size, limit, int(limit * OVERLAP))

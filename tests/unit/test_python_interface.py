@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -102,6 +103,13 @@ def test_a_pair_that_is_longer_than_training_knew_is_not_scored_in_silence():
         assert len(model.score([pair], long="whole")) == 1
     with pytest.raises(RegardError, match=r"^long='cut' is not one of refuse, whole"):
         model.score([("ab", "ab")], long="cut")
+    taken = translator(max_source=5, max_source_positions=6, limited_by="model.max_positions=6 (by model.score)")
+    why = "model.max_positions=6 (by model.score) less the end symbol. Split the pair"
+    with pytest.raises(RegardError, match=rf"^line 1: the source has 6 .* of 5 tokens, which is {re.escape(why)}"):
+        taken.score([("abcdef", "ab")])
+    assert len(taken.score([("ab", "abcdef")])) == 1  # positions of the source alone are limited
+    with pytest.raises(RegardError, match=r"^line 1: the target has 6 tokens, more than the limit of 5 tokens\. Split"):
+        replace(taken, max_target=6).score([("ab", "abcdef")])
     said: list[str] = []
     translator(seen=seen(tokens=4)).score([("abcde", "ab"), ("abcdef", "ab")], report=said.append)
     known = "the texts the model was trained on (at most 4 tokens)"

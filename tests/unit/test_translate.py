@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Padded
 from regard.decode.batches import batches_by_length, padded_length
+from regard.decode.ensemble import Ensemble
 from regard.decode.search import SearchConfig
 from regard.decode.translate import Translation, Translator, source_ids, target_text
 from regard.decode.windowed import CHARACTERS, SHORT, TEXTS, windows
@@ -282,6 +283,28 @@ def test_a_line_that_is_too_long_may_be_refused():
         limited.translate(["abcd", "abcdef"], long="refuse")
     with pytest.raises(RegardError, match="line 1026 has 7 tokens"):
         list(limited.translate_lines(["abc"] * 1025 + ["abcdefg"], long="refuse"))
+
+
+def test_a_limit_of_the_model_is_said_with_its_setting_and_the_symbols_that_count():
+    taken = translator(max_source=5, max_source_positions=6)
+    why = r"more than the limit of 5 tokens, which is model\.max_positions=6 less the end symbol"
+    with pytest.raises(RegardError, match=rf"^line 1 has 6 tokens, {why}\. Split the line"):
+        taken.translate(["abcdef"], long="refuse")
+    with pytest.raises(RegardError, match=rf"^the sentence has 6 tokens, {why}; what is inspected is read at once"):
+        taken.inspect("abcdef")
+    said: list[str] = []
+    taken.translate(["abc efg"], report=said.append)
+    assert said == ["line 1 is longer than the limit of 5 tokens: split into 2"]
+    by_model = replace(taken, limited_by="model.max_positions=6 (by location-based attention)")
+    with pytest.raises(RegardError, match=r"which is model\.max_positions=6 \(by location-based attention\) less the"):
+        by_model.translate(["abcdef"], long="refuse")
+    both = replace(by_model, model=Ensemble([by_model.model]), max_source=4, max_source_positions=5)
+    with pytest.raises(RegardError, match=r"which is model\.max_positions=5 less the end symbol"):
+        both.translate(["abcdef"], long="refuse")
+    with pytest.raises(
+        RegardError, match=r"limit of 4 tokens, which is model\.max_positions=6 less the tag and the end"
+    ):
+        translator(max_source=5, max_source_positions=6).translate(["abcde"], tag="news", long="refuse")
 
 
 @pytest.mark.parametrize("window", [1, 3, 1000])
