@@ -210,7 +210,7 @@ class Config:
                 for name in needed:
                     if name not in corpus.files:
                         example = ", ".join(f"{each} = 'a.{each}'" for each in names)
-                        raise ConfigError(f"a corpus needs a {name}: data.{part} = [{{ {example} }}]")
+                        raise ConfigError(f"a corpus needs the column {name}: data.{part} = [{{ {example} }}]")
 
     def to_table(self) -> Table:
         """Plain values, for JSON."""

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ConfigError
-from regard.naming import named
+from regard.naming import counted, named
 from regard.text.tokenizer import Codec, Tokenizer
 
 Pairs = tuple[tuple[int, int], ...]
@@ -40,10 +40,10 @@ class Heads:
     def of(self, attention: Float[Tensor, "T Y N S"]) -> Float[Tensor, "T S"]:
         layers, heads = attention.shape[1:3]
         if self.layer >= layers or self.head >= heads:
+            head = f", head {self.head + 1}" if self.head >= 0 else ""
             raise ConfigError(
-                f"the attention over the source has {layers} layers of {heads} heads, but layer {self.layer + 1}"
-                + (f", head {self.head + 1}" if self.head >= 0 else "")
-                + " is asked for"
+                f"the attention over the source has {counted(layers, 'layers')} of {counted(heads, 'heads')}, "
+                f"but layer {self.layer + 1}{head} is asked for"
             )
         chosen = attention if self.layer < 0 else attention[:, self.layer : self.layer + 1]
         return (chosen if self.head < 0 else chosen[:, :, self.head : self.head + 1]).mean((1, 2))

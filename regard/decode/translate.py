@@ -57,7 +57,7 @@ class Translator:
     max_source_positions: int | None = None
     """The most source positions that the model can take, all symbols counted; padding stays within it."""
     limited_by: str = ""
-    """The setting that says so, and why: `model.max_positions=25 (by model.score)`; empty: its name alone is given."""
+    """The setting that says so, and why: `model.max_positions=25 (by …)`; empty: its name alone is given."""
     max_target: int | None = None
     """The most target tokens the model gives, end symbol counted; a longer translation is cut, and says so."""
     device: torch.device | str = "cpu"

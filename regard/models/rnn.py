@@ -247,7 +247,9 @@ def limits(config: RnnConfig) -> Limits:
     if config.score != "location":
         return Limits()
     most = config.max_positions
-    return Limits({"source": most}, f"model.max_positions={most} (by model.score)", further=most)
+    return Limits(
+        {"source": most}, f"model.max_positions={most} (by location-based attention, model.score)", further=most
+    )
 
 
 def summary(config: RnnConfig) -> str:

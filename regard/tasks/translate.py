@@ -76,6 +76,7 @@ def open_translator(trained: Trained) -> Translator:
         target_language=trained.data.target_language or None,
         max_source=min((one for one in most if one is not None), default=None),
         max_source_positions=limit,
+        limited_by=trained.limits.setting,
         max_target=trained.limits.target,
         columns=trained.columns,
         max_further=further_limits(trained),

@@ -144,7 +144,7 @@ def test_a_setting_is_refused_before_a_corpus_is_looked_for(
         (b"[modle]\nwidth = 8", ["unknown key modle", "did you mean model?"]),
         (b"seed = '3'\n[data]\ntrain = [{ source = 'absent' }]", ["seed='3'", "a whole number"]),
         (b"seed = 3", ["nothing to train on", "data.train"]),
-        (b"[data]\ntrain = [{ target = 'absent' }]", ["needs a source"]),
+        (b"[data]\ntrain = [{ target = 'absent' }]", ["needs the column source"]),
         (b"[data]\ntrain = 'absent'", ["data.train='absent'", "a list"]),
         (b"[data]\ntrain = [{ source = 'absent', wieght = 2 }]", ["unknown key", "weight?"]),
         (b"[data]\ntrain = [{ source = 'absent', wieght = '2' }]", ["unknown key", "weight?"]),

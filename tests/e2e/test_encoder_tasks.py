@@ -308,7 +308,7 @@ def test_what_training_refuses(call: Call, folder: Path, tmp_path: Path) -> None
     order = recipe(tmp_path, "classify", ("text",))
     call(*order, *out).refusal("train.text:1 has 1 column")
     order = recipe(tmp_path, "classify", ("text", "label"), "pairs = true\n")
-    call(*order, *out).refusal("a corpus needs a second", "second = 'a.second'")
+    call(*order, *out).refusal("a corpus needs the column second", "second = 'a.second'")
     order = recipe(tmp_path, "classify", ("text", "label"))
     call(*order, *out, "--set", "data.sentences=next").refusal("data.sentences has no meaning for task='classify'")
     call(*order, *out, "--set", "data.sentences=both").refusal("data.sentences='both' is not one of none, next, order")

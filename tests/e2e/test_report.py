@@ -166,7 +166,7 @@ def test_a_program_reads_the_same_numbers(tiny_run: Path, others: Path, call: Ca
     assert found["set"] == {"name": f"the test set of {others / 'wide'} (test.xx)", "sentences": 23}
     first, second = found["runs"]
     measured = results_of(others / "wide")["test"]
-    loss = {name: measured[name] for name in ("loss", "perplexity")}  # which no text has
+    loss = {name: measured[name] for name in ("loss", "perplexity", "pairs_without_loss")}  # which no text has
     assert first["scores"] | loss == measured
     assert (first["against_first"]["bleu"]["p_value"], first["changes"]) == (None, [])
     assert 0 < second["against_first"]["chrf"]["p_value"] <= 1

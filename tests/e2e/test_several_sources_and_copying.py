@@ -265,7 +265,7 @@ def test_what_cannot_copy_or_read_several_sources_says_so(call: Call, tmp_path: 
     order[1] = recipe(tmp_path, 'also = ["tag"]', columns)
     call(*order, *chosen(SETTINGS)).refusal("data.also and data.vectors: 'tag' cannot name a source")
     order[1] = recipe(tmp_path, 'also = ["other"]', columns)
-    call(*order, *chosen(SETTINGS)).refusal("a corpus needs a other")
+    call(*order, *chosen(SETTINGS)).refusal("a corpus needs the column other")
     order[1] = recipe(tmp_path, f"also = {[f'n{number}' for number in range(17)]}", columns)
     call(*order, *chosen(SETTINGS)).refusal("data.also and data.vectors name 17 sources; at most 16 fit")
 

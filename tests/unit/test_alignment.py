@@ -193,7 +193,7 @@ def test_split_words_align_as_words():
 
 def test_the_chosen_head_is_read():
     assert aligned(watcher(WHOLE), "das haus ist", alignment="1.2")[1].words == ((0, 0), (0, 1), (0, 2))
-    with pytest.raises(ConfigError, match="has 1 layers of 2 heads, but layer 2 is asked for"):
+    with pytest.raises(ConfigError, match="has 1 layer of 2 heads, but layer 2 is asked for"):
         watcher(WHOLE).translate("das haus", alignment="2")
 
 

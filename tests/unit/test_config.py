@@ -72,7 +72,7 @@ def test_each_row_of_table_3_differs_from_base_in_what_it_names():
         ({"train": {"validate_output": 1}}, "train.validate_output=1 should be true or false"),
         ({"model": 3}, "model=3 should be a table of settings"),
         ({"data": {"train": "x"}}, "data.train='x' should be a list"),
-        ({"data": {"train": [{"target": "b"}]}}, "a corpus needs a source"),
+        ({"data": {"train": [{"target": "b"}]}}, "a corpus needs the column source"),
         ({"model": {"architecture": "cnn"}}, "model.architecture='cnn' is not one of transformer"),
         ({"model": {"width": 10, "heads": 4}}, "model.width=10 is not divisible by model.heads=4"),
         ({"model": {"norm": "mid"}}, "model.norm='mid' is not one of post, pre"),
