@@ -46,7 +46,7 @@ class Preparing:
     """The most source tokens that the model was trained on, end symbol not counted."""
     seen: Seen | None
     """What the texts were like that the model was trained on."""
-    max_positions: int | None = None
+    most_positions: int | None = None
     """The most source positions that the model can take, all symbols counted."""
     limited_by: str = ""
     """The setting that says so."""
@@ -108,7 +108,7 @@ class Preparing:
     @property
     def by_positions(self) -> bool:
         """Whether that is what the model can take, and not what it was trained on."""
-        return self.max_positions is not None and self.max_source == self.max_positions - SOURCE.symbols()
+        return self.most_positions is not None and self.max_source == self.most_positions - SOURCE.symbols()
 
     @property
     def limit_note(self) -> str:
@@ -116,7 +116,7 @@ class Preparing:
         if not self.by_positions:
             return ""
         symbols = "the end symbol" if self.job.tag is None else "the tag and the end symbol"
-        return f", which is {self.limited_by or f'model.max_positions={self.max_positions}'} less {symbols}"
+        return f", which is {self.limited_by or f'model.max_positions={self.most_positions}'} less {symbols}"
 
     @property
     def whole(self) -> Whole:

@@ -290,7 +290,7 @@ class Translator:
             end=self.model.symbols.end,
             attends=attends(self.model),
             max_source=self.max_source,
-            max_positions=self.max_source_positions,
+            most_positions=self.max_source_positions,
             # An ensemble has the lowest limit of its models, and the first one's setting.
             limited_by="" if isinstance(self.model, Ensemble) else self.limited_by,
             seen=self.seen,
