@@ -47,6 +47,7 @@ from regard.decode.translate import source_ids
 from regard.demo import SETTINGS
 from regard.loading import Opened, load
 from regard.models import Shapes, Transformer, TransformerConfig
+from regard.models.interface import Compiled
 from regard.models.parameters import parameters_of
 from regard.nn import sinusoids
 from regard.session.order import Order
@@ -464,11 +465,12 @@ class Trained:
 @pytest.fixture(scope="module")
 def trained(trained_run: Path, transformers: Any) -> Trained:
     translator = load(trained_run)
-    assert isinstance(translator.model, Transformer)
-    assert translator.model.config.norm == "pre"
+    model = translator.model.plain if isinstance(translator.model, Compiled) else translator.model
+    assert isinstance(model, Transformer)
+    assert model.config.norm == "pre"
     pairs = make_phrasebook(seed=1, size=1).test[:SENTENCES]  # what is held out depends on the seed alone
     return Trained(
-        twin_of(translator.model, transformers),
+        twin_of(model, transformers),
         [source_ids(translator.tokenizer, source, None) for source, _ in pairs],
         [translator.tokenizer.target.encode(target) for _, target in pairs],
     )
