@@ -67,5 +67,5 @@ class Answers:
 def answers(run: Path, data: Path, part: str, limit: int | None = None) -> Answers:
     """Greedy answers to the questions of a set."""
     questions, right = ([*read_lines(data / f"{part}.{side}")][:limit] for side in ("source", "target"))
-    given = regard.load(run).translate(questions, beam=1)
+    given = regard.load(run).translate(questions, beam=1, split="never")  # as a whole, however long
     return Answers([one.text.split() for one in given], [line.split() for line in right])
