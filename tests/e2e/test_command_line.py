@@ -436,7 +436,9 @@ def test_a_run_keeps_its_precision(call: Call, tiny_run: Path, tmp_path: Path, m
     document["platform"]["precision"] = "bf16"
     (run / "config.json").write_text(json.dumps(document))
     monkeypatch.setattr(precision, "bf16_works", lambda: False)
-    call("train", "--out", run, "--resume").refusal("began in bf16", "neither compiled kernels nor torch multiply", "train.precision=fp32")
+    call("train", "--out", run, "--resume").refusal(
+        "began in bf16", "neither compiled kernels nor torch multiply", "train.precision=fp32"
+    )
 
 
 @pytest.mark.skipif(training_kernels("bf16") is None, reason="no compiled kernels multiply bf16 on this processor")
